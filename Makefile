@@ -1,0 +1,136 @@
+# Everything a newcomer needs: `make demo`, then `make test`. `make` alone lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# The order of prerequisites is the order in which people read what happens.
+.NOTPARALLEL:
+
+PYTHON ?= >=3.11,<3.14
+BIN := .venv/bin
+OWN_UV := .uv/bin/uv
+UV := $(or $(shell command -v uv 2>/dev/null),$(OWN_UV))
+
+# uv does not read pip's configuration: hand it the index that pip uses, at run time and unseen.
+pip_index = $(or $(PIP_INDEX_URL),$(shell python3 -m pip config get global.index-url 2>/dev/null))
+uv = $(if $(or $(UV_DEFAULT_INDEX),$(UV_INDEX_URL)),,$(if $(pip_index),UV_DEFAULT_INDEX='$(pip_index)' ))$(UV)
+
+# A 3.9 interpreter that is already here, also one that pyenv has but does not show; none is downloaded.
+PYTHON39 := $(or $(shell python3.9 -c 'import sys; print(sys.executable)' 2>/dev/null),$(lastword \
+	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.9*/bin/python3.9)))
+
+say = printf '\n\033[1m%s\033[0m\n' "$(1)"
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  \033[1m%-14s\033[0m %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+## Environments -------------------------------------------------------------------------------------------------------
+
+.PHONY: setup
+setup: .venv/.installed ## Make .venv with pinned, hashed requirements; repeats only when they change
+
+$(OWN_UV): requirements/uv.txt
+	@$(call say,Installing uv into .uv)
+	@export PIP_ROOT_USER_ACTION=ignore; python3 -m pip install --quiet --require-hashes --upgrade --target .uv -r $< \
+		|| { rm -rf .uv && python3 -m venv .uv && .uv/bin/python -m pip install --quiet --require-hashes -r $<; } \
+		|| { echo "make setup needs uv, or a python3 with pip or venv (Debian: python3-venv)" >&2; exit 1; }
+	@touch $@
+
+.venv/.installed: requirements/dev.txt pyproject.toml sdk/kpu/pyproject.toml sdk/openshift_ai_sdk/pyproject.toml \
+		| $(filter $(OWN_UV),$(UV))
+	@$(call say,Preparing .venv)
+	@$(uv) venv --quiet --allow-existing --python '$(PYTHON)' .venv
+	@$(uv) pip sync --quiet --python $(BIN)/python --require-hashes requirements/dev.txt
+	@$(uv) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation \
+		--editable . --editable sdk/kpu --editable sdk/openshift_ai_sdk
+	@touch $@
+
+.venv39/.installed: requirements/sdk-py39.txt sdk/openshift_ai_sdk/pyproject.toml | $(filter $(OWN_UV),$(UV))
+	@$(call say,Preparing .venv39)
+	@$(uv) venv --quiet --allow-existing --python '$(PYTHON39)' .venv39
+	@$(uv) pip sync --quiet --python .venv39/bin/python --require-hashes requirements/sdk-py39.txt
+	@$(uv) pip install --quiet --python .venv39/bin/python --no-deps --no-build-isolation --editable sdk/openshift_ai_sdk
+	@touch $@
+
+COMPILE = $(uv) pip compile --quiet --universal --fork-strategy fewest \
+	--generate-hashes --no-emit-index-url --no-header $(LOCK_FLAGS)
+
+.PHONY: lock
+lock: | $(filter $(OWN_UV),$(UV)) ## Pin and hash the requirement files again, after a change in pyproject.toml
+	@$(COMPILE) --python-version 3.11 pyproject.toml --output-file requirements/runtime.txt
+	@$(COMPILE) --python-version 3.11 pyproject.toml --group dev --output-file requirements/dev.txt
+	@$(COMPILE) --python-version 3.9 requirements/sdk-py39.in --output-file requirements/sdk-py39.txt
+	@$(COMPILE) --python-version 3.9 requirements/uv.in --output-file requirements/uv.txt
+
+## To see it ----------------------------------------------------------------------------------------------------------
+
+.PHONY: demo
+demo: setup ## Place pods on 200 made-up nodes with every policy, side by side
+	@$(BIN)/tessera simulate --cluster 200x8 --demand 130 --policy all --seeds 1
+	@$(call say,What to try next)
+	@echo "  $(BIN)/tessera simulate --cluster 1000x8 --demand 130   a larger cluster, the default policy"
+	@echo "  $(BIN)/tessera simulate --help                          your own nodes and pods, churn, JSON"
+	@echo "  make test                                             everything that proves it"
+
+## To prove it --------------------------------------------------------------------------------------------------------
+
+.PHONY: test test-tessera test-sdk test-sdk-py39
+test: check test-tessera test-sdk ## Run the checks, the tests, and the tests of both SDKs
+
+test-tessera: setup ## Run the tests alone
+	@$(call say,Tests)
+	@$(BIN)/pytest
+
+test-sdk: setup test-sdk-py39 ## Run the tests of both SDKs, openshift_ai_sdk on Python 3.9 too
+	@$(call say,SDK tests: kpu)
+	@$(BIN)/pytest -c sdk/kpu/pyproject.toml sdk/kpu/tests
+	@$(call say,SDK tests: openshift_ai_sdk)
+	@$(BIN)/pytest -c sdk/openshift_ai_sdk/pyproject.toml sdk/openshift_ai_sdk/tests
+
+ifneq ($(PYTHON39),)
+test-sdk-py39: .venv39/.installed
+	@$(call say,SDK tests: openshift_ai_sdk on Python 3.9)
+	@.venv39/bin/python -m pytest -c sdk/openshift_ai_sdk/pyproject.toml sdk/openshift_ai_sdk/tests
+else
+test-sdk-py39:
+	@$(call say,SDK tests: openshift_ai_sdk on Python 3.9)
+	@echo "No Python 3.9 was found: openshift_ai_sdk is tested on the Python of .venv only."
+	@[ "$${CI:-}" != true ] || { echo "CI must test it on Python 3.9 too: install one." >&2; exit 1; }
+endif
+
+.PHONY: check check-format check-lint check-types check-imports check-docs
+check: check-format check-lint check-types check-imports check-docs ## Run every static check
+check-format: setup ## Is the code formatted?
+	@$(call say,Formatting)
+	@$(BIN)/ruff format --check
+check-lint: setup ## Does the code follow the rules?
+	@$(call say,Rules)
+	@$(BIN)/ruff check
+check-types: setup ## Do the types hold?
+	@$(call say,Types)
+	@$(BIN)/pyright
+check-imports: setup ## Do imports point one way?
+	@$(call say,Imports)
+	@$(BIN)/lint-imports
+check-docs: setup ## Do links resolve, are requirements pinned, are files free of home paths?
+	@$(call say,Documents and repository)
+	@$(BIN)/pytest -q tests/repository
+
+.PHONY: format
+format: setup ## Format the code and mend what can be mended
+	@$(BIN)/ruff check --fix-only --quiet
+	@$(BIN)/ruff format
+
+.PHONY: bench
+bench: setup ## Measure what docs/benchmarks.md reports
+	@$(BIN)/python -m benchmarks
+
+.PHONY: soak
+soak: setup ## Run the property tests with thousands of examples
+	@HYPOTHESIS_PROFILE=soak $(BIN)/pytest --timeout=0 tests/property
+
+.PHONY: clean
+clean: ## Remove environments and caches
+	@rm -rf .uv .venv .venv39 .hypothesis .pytest_cache .ruff_cache .import_linter_cache

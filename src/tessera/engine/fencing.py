@@ -1,0 +1,44 @@
+"""When a scheduler may write, and when its successor may.
+
+A leader holds a lease that it renews. A write it starts may reach the API server up to `write_timeout` later, whatever
+has happened to the leader meanwhile. So a leader starts no write that could land after its lease has run out, and a
+successor reads the state it decides on only once every write of its predecessor has landed or failed. Clocks may
+differ by `clock_skew`; both sides allow for it.
+"""
+
+import msgspec
+
+
+class Fence(msgspec.Struct, frozen=True, kw_only=True):
+    """Durations in seconds; the same on every replica."""
+
+    lease_duration: float = 15.0
+    write_timeout: float = 5.0
+    clock_skew: float = 1.0
+
+
+class Term(msgspec.Struct, frozen=True, kw_only=True):
+    """One holder's time as a leader, as the lease object shows it."""
+
+    holder: str
+    acquired_at: float
+    renewed_at: float
+
+
+def may_write(term: Term, holder: str, now: float, fence: Fence) -> bool:
+    """Whether this holder may start a write now."""
+    return (
+        term.holder == holder and now + fence.write_timeout + fence.clock_skew < term.renewed_at + fence.lease_duration
+    )
+
+
+def may_take_over(term: Term, now: float, fence: Fence) -> bool:
+    """Whether someone else may acquire the lease now."""
+    return now >= term.renewed_at + fence.lease_duration + fence.clock_skew
+
+
+def may_read_state(term: Term, previous: Term | None, now: float, fence: Fence) -> bool:
+    """Whether the new leader may read the state that it will decide on: nothing older can land any more."""
+    if previous is None or previous.holder == term.holder:
+        return True
+    return now >= previous.renewed_at + fence.lease_duration + fence.clock_skew

@@ -1,0 +1,211 @@
+"""How useful the idle part of every node is to the pods that usually come.
+
+For each card state (kind and free share in percent) and each typical shape a table knows how many copies fit and how
+much of the card would be lost to it. A node is the sum of its cards' table rows, kept per node and corrected when the
+node changes; a placement is tried by swapping a few table rows. See docs/policies.md for the formulas.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tessera.engine.arrays import Bools, Doubles, Floats, Ints, Longs, Rows
+from tessera.engine.cutting import WHOLE, price_gaps
+from tessera.engine.demand import Demand
+from tessera.engine.fleet import Fleet
+from tessera.engine.mix import Shape
+from tessera.engine.trial import Cards
+
+MILLI_PER_PERCENT = 10.0
+STATES = WHOLE + 1
+_STATES, _PERCENT = np.int32(STATES), np.int32(WHOLE)
+
+
+class Appraisal(NamedTuple):
+    """What counts for a node: its use to the typical shapes, its loss to them, and idle share that none can use."""
+
+    useful: float
+    lost: float
+    unusable: float = 0.0
+
+
+class Catalogue:
+    """The typical shapes as columns: what each takes of a card of each kind and of the host.
+
+    `weights` say how often each shape comes. With `by_card` a shape counts by how many of it a card could hold, and
+    the counts add up to one.
+    """
+
+    def __init__(self, fleet: Fleet, shapes: Sequence[Shape], weights: Sequence[float], *, by_card: bool) -> None:
+        devices = [shape.device for shape in shapes]
+        self.shapes = list(shapes)
+        self.share = np.stack(
+            [share_per_kind(Demand(device, fleet.kinds), fleet) for device in devices if device], axis=1
+        ).astype(np.float32)
+        self.count: Floats = np.array([device.count for device in devices if device], np.float32)
+        self.cpu: Floats = np.maximum(np.array([shape.cpu_milli for shape in shapes], np.float32), 1.0)
+        self.memory: Floats = np.maximum(np.array([shape.memory_bytes for shape in shapes], np.float32), 1.0)
+        common = self.share[_kinds_by_number(fleet)]
+        self.usual_share: Floats = common[(common > 0).argmax(axis=0), np.arange(len(shapes))]
+        self.frequency: Floats = np.array(weights, np.float32)
+        self.weight: Floats = self.frequency
+        if by_card:
+            weight = self.frequency * WHOLE / np.maximum(self.usual_share, 1.0)
+            self.weight = (weight / max(float(weight.sum()), 1e-12)).astype(np.float32)
+        self.amount: Floats = self.count * self.share * np.float32(MILLI_PER_PERCENT)
+
+
+def share_per_kind(demand: Demand, fleet: Fleet) -> Ints:
+    """The percent of a card that the request takes, per kind; zero where the kind will not do."""
+    memory = -(-demand.memory.astype(np.int64) * WHOLE // np.maximum(fleet.kind_memory, 1))
+    cores = -(-np.int64(demand.request.cores_percent) * WHOLE // np.maximum(fleet.kind_cores, 1))
+    slot = -(-WHOLE // np.maximum(fleet.kind_slots, 1).astype(np.int64))
+    share = np.where((memory > 0) | (cores > 0), np.maximum(memory, cores), slot)
+    return np.where(demand.usable & (share <= WHOLE), share, 0).astype(np.int32)
+
+
+def card_states(cards: Cards) -> Ints:
+    """Each card's row in the tables: its kind and the percent of it still to be had, whichever figure is scarcer."""
+    fleet, kind = cards.fleet, cards.kind
+    memory = cards.free_memory * _PERCENT // fleet.kind_memory[kind]
+    cores = cards.free_cores * _PERCENT // fleet.kind_cores[kind]
+    share = np.maximum(np.minimum(memory, cores), 0)
+    return kind * _STATES + share * (cards.usable & (cards.free_slots > 0))
+
+
+class Landscape:
+    """The tables for one catalogue of shapes, and their sums over every node of the fleet."""
+
+    def __init__(self, fleet: Fleet, catalogue: Catalogue, groups: Floats, appraisal: Appraisal) -> None:
+        """`groups` maps shapes (rows) to the groups whose remaining copies are counted (columns)."""
+        self.fleet = fleet
+        self._appraisal = appraisal
+        self.catalogue = catalogue
+        self.layout = fleet.layout
+        self._shapes = len(catalogue.shapes)
+        self._in_group: Rows = np.flatnonzero(groups.any(axis=1))
+        self._groups: Floats = groups[self._in_group]
+        self._worth: Floats = catalogue.weight * catalogue.amount
+        self.gap_price = gap_prices(catalogue)
+        self.table: Floats = _card_table(catalogue, self.gap_price)
+        rows = len(fleet.alive)
+        self.sums: Floats = np.zeros((rows, self.table.shape[1]), np.float32)
+        self.value: Floats = np.zeros(rows, np.float32)
+        self.copies: Floats = np.zeros((rows, groups.shape[1]), np.float32)
+        self.total_copies: Doubles = np.zeros(groups.shape[1])
+        self.states: Ints = np.zeros(fleet.kind.shape, np.int32)
+        self.node_kind: Ints = np.zeros(rows, np.int32)
+        self._seen = -1
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look again at the nodes that changed."""
+        fleet = self.fleet
+        if fleet.sequence == self._seen:
+            return
+        rows = (fleet.changed_at > self._seen).nonzero()[0]
+        self._seen = fleet.sequence
+        cards = Cards(fleet, rows)
+        self.node_kind[rows] = cards.kind[:, 0] if fleet.width else 0
+        states = card_states(cards)
+        sums = np.zeros((len(rows), self.table.shape[1]), np.float32)
+        for column in range(states.shape[1]):
+            sums += self.table[states[:, column]]
+        self.states[rows] = states
+        self.sums[rows] = sums
+        self.value[rows], copies = self.appraise(sums, cards)
+        copies *= fleet.alive[rows][:, None]
+        self.total_copies += (copies - self.copies[rows]).sum(axis=0, dtype=np.float64)
+        self.copies[rows] = copies
+
+    def after(self, rows: Rows, after: Ints) -> Floats:
+        """The sums of these rows once their cards are in these states."""
+        before, sums = self.states[rows], self.sums[rows]
+        row, column = (before != after).nonzero()
+        swap = self.table[after[row, column]] - self.table[before[row, column]]
+        if len(row) and (row[1:] == row[:-1]).any():
+            np.add.at(sums, row, swap)
+        else:
+            sums[row] += swap
+        return sums
+
+    def appraise(self, sums: Floats, cards: Cards) -> tuple[Floats, Floats]:
+        """The use minus the loss of each row in milli-GPU, and how many copies of each group it could hold."""
+        shapes = self._shapes
+        host = cards.cpu_free.astype(np.float32), cards.memory_free.astype(np.float32)
+        by_cards = np.floor(sums[:, :shapes] / self.catalogue.count)
+        by_cpu = np.minimum(by_cards, host[0][:, None] / self.catalogue.cpu)
+        by_memory = np.minimum(by_cards, host[1][:, None] / self.catalogue.memory)
+        copies = np.minimum(by_cpu, by_memory)
+        fits = copies >= 1.0
+        useful = np.divide(by_cpu * by_memory, by_cards, out=np.zeros_like(by_cards), where=fits)
+        gained = np.einsum("dp,dp->d", useful, self._worth[self.node_kind[cards.rows]])
+        lost = np.where(fits, sums[:, shapes : 2 * shapes], sums[:, 2 * shapes, None]) @ self.catalogue.weight
+        counts = self._appraisal
+        value = np.float32(counts.useful) * gained - np.float32(counts.lost) * lost
+        value -= np.float32(counts.unusable) * sums[:, 2 * shapes]
+        return value, np.floor(copies[:, self._in_group]) @ self._groups
+
+    def gap_worth(self, sums: Floats) -> Floats:
+        return sums[:, 2 * self._shapes + 1]
+
+    def card_preference(self, share: Ints, gap_weight: float) -> Doubles:
+        """For each card state, how good it is to cut `share` (per kind) out of it, host limits apart."""
+        before = np.arange(len(self.table))
+        kind = before // STATES
+        take = share[kind]
+        possible = (take > 0) & (before % STATES >= take)
+        after = np.where(possible, before - take, before)
+        change = (self.table[after] - self.table[before]).astype(np.float64)
+        shapes = self._shapes
+        useful = np.einsum("sp,sp->s", change[:, :shapes] / self.catalogue.count, self._worth[kind])
+        lost = change[:, shapes : 2 * shapes] @ self.catalogue.weight
+        preference = (
+            self._appraisal.useful * useful - self._appraisal.lost * lost + gap_weight * change[:, 2 * shapes + 1]
+        )
+        return np.where(possible, preference, -np.inf)
+
+
+def _card_table(catalogue: Catalogue, gap_price: Doubles) -> Floats:
+    """One row per card state: copies of each shape, milli lost to each shape, idle milli, worth of the gap."""
+    kinds, shapes = catalogue.share.shape
+    free = np.arange(STATES, dtype=np.float32)
+    table = np.zeros((kinds, STATES, 2 * shapes + 2), np.float32)
+    for kind in range(1, kinds):
+        share = catalogue.share[kind]
+        usable = share > 0
+        table[kind, :, :shapes] = np.where(usable, np.floor(free[:, None] / np.where(usable, share, 1.0)), 0.0)
+        stranded = ~usable | (free[:, None] < share)
+        table[kind, :, shapes : 2 * shapes] = stranded * free[:, None] * MILLI_PER_PERCENT
+        table[kind, :, 2 * shapes] = free * MILLI_PER_PERCENT
+        table[kind, :, 2 * shapes + 1] = gap_price[kind]
+    return table.reshape(kinds * STATES, -1)
+
+
+def gap_prices(catalogue: Catalogue) -> Doubles:
+    """The worth of a gap on a card of each kind; kinds on which the shapes take the same share are priced once."""
+    fractional = (catalogue.count == 1) & (catalogue.weight > 0)
+    prices = np.zeros((len(catalogue.share), STATES))
+    known: dict[bytes, Doubles] = {}
+    for kind, shares in enumerate(catalogue.share):
+        key = shares.tobytes()
+        if key not in known:
+            known[key] = _price_kind(shares, fractional & (shares > 0) & (shares < WHOLE), catalogue)
+        prices[kind] = known[key]
+    return prices
+
+
+def _price_kind(shares: Floats, fractional: Bools, catalogue: Catalogue) -> Doubles:
+    wanted: dict[int, float] = {}
+    for position in np.flatnonzero(fractional):
+        size = int(shares[position])
+        wanted[size] = wanted.get(size, 0.0) + float(catalogue.frequency[position])
+    sizes = sorted(wanted)
+    return price_gaps(sizes, [wanted[size] for size in sizes])
+
+
+def _kinds_by_number(fleet: Fleet) -> Longs:
+    counts = np.bincount(fleet.kind[fleet.alive].ravel(), minlength=len(fleet.kinds))
+    counts[0] = -1
+    return np.argsort(-counts, kind="stable")

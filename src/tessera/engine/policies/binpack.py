@@ -1,0 +1,24 @@
+"""Prefer the card and the node that the pod fills most, so that whole cards and nodes stay free."""
+
+from tessera.engine.arrays import Doubles, Floats
+from tessera.engine.demand import Demand
+from tessera.engine.policies.usage import card_usage, node_usage
+from tessera.engine.policy import CardPolicy, NodePolicy
+from tessera.engine.trial import Cards, Trial
+from tessera.model.requests import ScoringWeights
+
+
+class BinpackCards(CardPolicy):
+    def __init__(self, weights: ScoringWeights) -> None:
+        self._weights = weights
+
+    def keys(self, demand: Demand, cards: Cards) -> Doubles:
+        return card_usage(demand, cards, self._weights)
+
+
+class BinpackNodes(NodePolicy):
+    def __init__(self, weights: ScoringWeights) -> None:
+        self._weights = weights
+
+    def score(self, trial: Trial) -> Floats:
+        return node_usage(trial, self._weights)

@@ -1,0 +1,26 @@
+"""Prefer where the pod's request and what is free point least the same way, after Tetris (Grandl et al., SIGCOMM 2014).
+
+As the public FGD simulator uses it: CPU and GPU as parts of the largest node, the smaller the dot product the better,
+cut to whole points. It is here to be measured against.
+"""
+
+import numpy as np
+
+from tessera.engine.arrays import Doubles, Floats
+from tessera.engine.demand import Demand
+from tessera.engine.policy import CardPolicy, NodePolicy
+from tessera.engine.trial import Cards, Trial
+
+
+class DotProduct(NodePolicy, CardPolicy):
+    def keys(self, demand: Demand, cards: Cards) -> Doubles:  # noqa: ARG002
+        return -cards.free_memory / cards.fleet.kind_memory[cards.kind]
+
+    def score(self, trial: Trial) -> Floats:
+        cards, host = trial.before, trial.request.host
+        most_cpu = max(int(cards.fleet.cpu_total.max()), 1)
+        cpu = (cards.cpu_free + host.cpu_milli) / most_cpu * (host.cpu_milli / most_cpu)
+        share = cards.free_memory / cards.fleet.kind_memory[cards.kind]
+        left = trial.after.free_memory / cards.fleet.kind_memory[cards.kind]
+        gpu = share.sum(axis=1) / cards.fleet.width * ((share - left).sum(axis=1) / cards.fleet.width)
+        return np.floor(100.0 * (1.0 - (cpu + gpu) / 2)).astype(np.float32)[:, None]

@@ -1,0 +1,29 @@
+"""The annotation keys that belong to no vendor. What a vendor calls its own is in the vendor catalogue."""
+
+# Pods, written at bind
+DEVICES_TO_ALLOCATE = "hami.io/devices-to-allocate"
+SCHEDULING_RESULT = "hami.io/scheduling-result"
+DEVICE_ALLOCATED = "hami.io/device-allocated"
+VGPU_NODE = "hami.io/vgpu-node"
+VGPU_TIME = "hami.io/vgpu-time"
+BIND_PHASE = "hami.io/bind-phase"
+BIND_TIME = "hami.io/bind-time"
+MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
+ALLOCATION = "tessera.io/allocation"
+
+# Pods, written by users
+NODE_POLICY = "hami.io/node-scheduler-policy"
+CARD_POLICY = "hami.io/gpu-scheduler-policy"
+SCORING_WEIGHTS = "hami.io/device-scoring-weights"
+
+# Nodes
+NODE_LOCK = "hami.io/mutex.lock"
+DEVICE_CORDON = "hami.io/device-cordon"
+LINK_SCORES = "hami.io/node-nvidia-score"
+INVENTORY = "tessera.io/inventory"
+
+# Volcano's own protocol, read only
+VOLCANO_NODE = "volcano.sh/vgpu-node"
+
+# Labels
+WEBHOOK_LABEL = "hami.io/webhook"

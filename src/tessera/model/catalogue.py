@@ -1,0 +1,211 @@
+"""A vendor as data: what it calls things, in which units it counts, what its containers need.
+
+A new accelerator should be a file, not code. So everything in which vendors merely differ is a field here, and what is
+left over, a true peculiarity, is a name in `rules` that `vendors.rules` gives a function to. `vendors.loading` reads
+the files; this module only says what a file may hold and finds a vendor again by the words that pods and nodes use.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal
+
+import msgspec
+
+from tessera.model.annotations.registers import RegisterFormat
+
+Word = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=63)]
+Key = Annotated[
+    str, msgspec.Meta(pattern=r"^([a-z0-9]([a-z0-9.-]*[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$")
+]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Size = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
+Text = Annotated[str, msgspec.Meta(min_length=1)]
+ResourceRole = Literal["count", "memory", "memory_percent", "cores", "priority"]
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of a vendor file; a field that it does not know is a mistake, never ignored."""
+
+
+class ResourceNames(Entry, frozen=True, kw_only=True):
+    """The keys under `resources.limits`. A vendor that hands out whole cards has a count and nothing else."""
+
+    count: Key
+    count_aliases: tuple[Key, ...] = ()
+    memory: Key | None = None
+    memory_percent: Key | None = None
+    cores: Key | None = None
+    priority: Key | None = None
+
+    def by_key(self) -> dict[str, ResourceRole]:
+        named: tuple[tuple[str | None, ResourceRole], ...] = (
+            (self.count, "count"),
+            *((alias, "count") for alias in self.count_aliases),
+            (self.memory, "memory"),
+            (self.memory_percent, "memory_percent"),
+            (self.cores, "cores"),
+            (self.priority, "priority"),
+        )
+        return {key: role for key, role in named if key is not None}
+
+    def of_role(self, role: ResourceRole) -> tuple[str, ...]:
+        return tuple(key for key, has in self.by_key().items() if has == role)
+
+
+class Defaults(Entry, frozen=True, kw_only=True):
+    """What a container gets of a figure that it leaves out."""
+
+    count: Count = 1
+    memory_percent: Percent = 100
+    cores_percent: Percent = 0
+
+
+class AnnotationKeys(Entry, frozen=True, kw_only=True):
+    """On the node: register, handshake, links; the rest is on the pod. Without `register`, capacity tells the cards."""
+
+    register: Key | None = None
+    register_format: RegisterFormat = RegisterFormat.HAMI
+    handshake: Key | None = None
+    handshake_aliases: tuple[Key, ...] = ()
+    to_allocate: Key | None = None
+    allocated: Key
+    use_type: Key | None = None
+    avoid_type: Key | None = None
+    use_uuid: Key | None = None
+    avoid_uuid: Key | None = None
+    mode: Key | None = None
+    numa_bind: Key | None = None
+    links: Key | None = None
+
+    def owned(self) -> tuple[str, ...]:
+        """The keys that carry cards, which no other vendor may use."""
+        keys = (self.register, self.handshake, self.to_allocate, self.allocated)
+        named = tuple(key for key in keys if key is not None)
+        return (*named, *self.handshake_aliases)
+
+    def all(self) -> tuple[str, ...]:
+        keys = (self.use_type, self.avoid_type, self.use_uuid, self.avoid_uuid, self.mode, self.numa_bind, self.links)
+        return (*self.owned(), *(key for key in keys if key is not None))
+
+
+class Variable(Entry, frozen=True, kw_only=True):
+    """One environment variable of a container.
+
+    `per` says what it is rendered for: the container (with the figures of its first card), each card (a variable of
+    its own), or a list (rendered for each card, joined by `separator`). `when` leaves it out where it has no meaning.
+    """
+
+    name: Text
+    value: str
+    per: Literal["container", "card", "list"] = "container"
+    separator: str = ","
+    when: Literal["always", "shared", "template"] = "always"
+
+
+class MountPoint(Entry, frozen=True, kw_only=True):
+    container: Text
+    host: Text
+    read_only: bool = True
+
+
+class Template(Entry, frozen=True, kw_only=True):
+    """A fixed slice that the hardware offers, such as an Ascend vNPU."""
+
+    name: Word
+    memory_mib: Size
+    cores: Size
+    cpus: Count = 0
+
+
+class Model(Entry, frozen=True, kw_only=True):
+    """A card that is known by name, so that a simulated one is like the real one.
+
+    `island_size` cards are joined by fast links, `numa_size` share a NUMA node (0: all of them). A link within an
+    island has `link_score`; others are scored by the distance between their NUMA nodes.
+    """
+
+    name: Word
+    reported_as: str = ""
+    memory_mib: Size
+    compute_units: Size = 100
+    island_size: Size = 1
+    link_score: Count = 0
+    numa_size: Count = 0
+    mig_profiles: tuple[Word, ...] = ()
+
+
+class Vendor(Entry, frozen=True, kw_only=True):
+    """Everything that sets one kind of accelerator apart. `name` is the common word that annotations use as the type.
+
+    `cores_per_card` is what the cores resource counts to on a whole card: 100 where it is a percentage.
+    `card_id` names cards that have no name of their own: simulated ones, and those known only as a node's capacity.
+    """
+
+    name: Word
+    title: Text
+    resources: ResourceNames
+    annotations: AnnotationKeys
+    memory_unit_mib: Size = 1
+    memory_takes_bytes: bool = False
+    cores_per_card: Size = 100
+    slots: Size = 1
+    assumed_memory_mib: Count = 0
+    card_id: Text = "{node}-{vendor}-{index}"
+    defaults: Defaults = Defaults()
+    rules: tuple[Word, ...] = ()
+    memory_steps_mib: tuple[Size, ...] = ()
+    templates: tuple[Template, ...] = ()
+    models: tuple[Model, ...] = ()
+    environment: tuple[Variable, ...] = ()
+    mounts: tuple[MountPoint, ...] = ()
+    device_paths: tuple[Text, ...] = ()
+
+    def template_for(self, memory_mib: int) -> Template | None:
+        """The smallest slice that has this much memory; None where only a whole card has."""
+        return min(
+            (template for template in self.templates if template.memory_mib >= memory_mib),
+            key=lambda template: template.memory_mib,
+            default=None,
+        )
+
+
+class ResourceUse(msgspec.Struct, frozen=True):
+    """What a resource key means."""
+
+    vendor: Vendor
+    role: ResourceRole
+
+
+class Catalogue:
+    """The vendors in force, found by the words that pods and nodes use. `vendors.loading` checks that none collide."""
+
+    def __init__(self, vendors: Iterable[Vendor]) -> None:
+        self.vendors = tuple(vendors)
+        self._by_name = {vendor.name: vendor for vendor in self.vendors}
+        self._by_resource = {
+            key: ResourceUse(vendor, role) for vendor in self.vendors for key, role in vendor.resources.by_key().items()
+        }
+        self._by_annotation: dict[str, tuple[Vendor, ...]] = {}
+        for vendor in self.vendors:
+            for key in vendor.annotations.all():
+                self._by_annotation[key] = (*self._by_annotation.get(key, ()), vendor)
+
+    def __iter__(self) -> Iterator[Vendor]:
+        return iter(self.vendors)
+
+    def __len__(self) -> int:
+        return len(self.vendors)
+
+    def by_name(self, name: str) -> Vendor | None:
+        return self._by_name.get(name)
+
+    def by_resource(self, key: str) -> ResourceUse | None:
+        return self._by_resource.get(key)
+
+    def by_annotation(self, key: str) -> tuple[Vendor, ...]:
+        """Several only where vendors share a selector, as MetaX's whole and shared cards do."""
+        return self._by_annotation.get(key, ())
+
+    def managed_resources(self) -> tuple[str, ...]:
+        """Every resource that kube-scheduler must leave to us, in a stable order."""
+        return tuple(sorted(self._by_resource))

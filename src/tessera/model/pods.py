@@ -1,0 +1,257 @@
+"""A Kubernetes Pod, as JSON gives it, read into what it asks for.
+
+Compatible with HAMi: limits win over requests, figures are per card, cores above a whole card mean a whole card. Where
+HAMi guesses (a unit on a number, two figures that contradict), we refuse with one sentence, because a guess shows up
+much later as a pod with the wrong card.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from tessera.errors import InvalidInput, InvalidQuantity, InvalidRequest
+from tessera.model.annotations import keys
+from tessera.model.annotations.selectors import decode_list, decode_weights
+from tessera.model.catalogue import Catalogue, ResourceRole, Vendor
+from tessera.model.mismatches import show
+from tessera.model.pod_documents import NO_METADATA, NO_RESOURCES, Container, Values, read_document, read_head
+from tessera.model.pod_hosts import is_sidecar, read_host_request
+from tessera.model.quantities import bytes_of, count_of
+from tessera.model.requests import (
+    EQUAL_WEIGHTS,
+    CardSelector,
+    ContainerRequest,
+    DeviceRequest,
+    PodRef,
+    PodRequest,
+    PolicyChoice,
+    Role,
+)
+
+Refine = Callable[[Vendor, DeviceRequest], DeviceRequest]
+Annotations = Mapping[str, str]
+
+_LARGEST = 2**31 - 1
+_MIB = 2**20
+
+
+def read_pod_ref(pod: object) -> PodRef:
+    """Which pod it is. Before the API server has named it, the prefix of its name serves."""
+    try:
+        head = read_head(pod)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"pod: {error}") from None
+    return PodRef(head.namespace or "default", head.name or head.generate_name or "(unnamed)", head.uid or "")
+
+
+def read_pod_request(pod: object, vendors: Catalogue, refine: Refine) -> PodRequest:
+    """What the pod asks for. `refine` applies the peculiarities that a vendor's file names."""
+    ref = read_pod_ref(pod)
+    try:
+        document = read_document(pod)
+        annotations = _read_texts((document.metadata or NO_METADATA).annotations or {})
+        spec = document.spec
+        if not spec.containers:
+            raise InvalidRequest("spec.containers is empty, expected at least one container")
+        init = [(_init_role(container), container) for container in spec.init_containers or ()]
+        apps = [(Role.APP, container) for container in spec.containers]
+        return PodRequest(
+            containers=tuple(
+                ContainerRequest(role, _read_devices(container, vendors, refine, annotations))
+                for role, container in (*init, *apps)
+            ),
+            host=read_host_request(spec),
+            policy=_read_policy(annotations),
+        )
+    except InvalidInput as error:
+        raise type(error)(f"{ref}: {error}") from None
+
+
+def _init_role(container: Container) -> Role:
+    return Role.SIDECAR if is_sidecar(container) else Role.INIT
+
+
+class _Figure(msgspec.Struct, frozen=True):
+    """One resource as the pod has it: under which key, with which value."""
+
+    key: str
+    value: object
+
+
+Figures = dict[ResourceRole, list[_Figure]]
+
+
+def _read_devices(
+    container: Container, vendors: Catalogue, refine: Refine, annotations: Annotations
+) -> tuple[DeviceRequest, ...]:
+    asked: dict[str, Figures] = {}
+    for key, value in (container.resources or NO_RESOURCES).first_of_limits().items():
+        use = vendors.by_resource(key)
+        if use is not None:
+            asked.setdefault(use.vendor.name, {}).setdefault(use.role, []).append(_Figure(key, value))
+    requests: list[DeviceRequest] = []
+    for name in sorted(asked):
+        vendor = vendors.by_name(name)
+        request = _read_device(vendor, asked[name], annotations) if vendor else None
+        if vendor and request:
+            refined = refine(vendor, request)
+            requests.append(msgspec.structs.replace(refined, cores_percent=min(refined.cores_percent, 100)))
+    return tuple(requests)
+
+
+def _read_device(vendor: Vendor, figures: Figures, annotations: Annotations) -> DeviceRequest | None:
+    """One vendor's figures as a request; None where nothing is asked for. Cores may still exceed a whole card."""
+    count = _read_count(figures.get("count", []))
+    memory_mib = sum(_read_memory_mib(vendor, figure) for figure in figures.get("memory", []))
+    percent = sum(_read_percent(figure) for figure in figures.get("memory_percent", []))
+    cores = _read_cores(vendor, figures.get("cores", []))
+    priority = sum(_read_whole(figure, 'a whole number such as "1"') for figure in figures.get("priority", []))
+    wanted = _positive_figures(figures, memory_mib, percent, cores)
+    if count == 0 and wanted:
+        key = figures["count"][0].key
+        raise InvalidRequest(f'{key} is "0", expected at least 1 beside {wanted[0].key}; raise it or drop the other')
+    if memory_mib and percent:
+        one, other = figures["memory"][0], figures["memory_percent"][0]
+        raise InvalidRequest(f"{one.key} is {_quote(one)}, expected none beside {other.key}; keep one of the two")
+    if not count and not wanted:
+        return None
+    if count is None and vendor.defaults.count == 0:
+        raise InvalidRequest(f"{vendor.resources.count} is missing, expected a count beside {wanted[0].key}")
+    if not memory_mib:
+        percent = percent or vendor.defaults.memory_percent
+    return DeviceRequest(
+        vendor=vendor.name,
+        count=count or vendor.defaults.count,
+        memory_mib=memory_mib,
+        memory_percent=percent,
+        cores_percent=cores if cores is not None else 100 if percent == 100 else vendor.defaults.cores_percent,
+        priority=priority,
+        selector=_read_selector(vendor, annotations),
+    )
+
+
+def _positive_figures(figures: Figures, memory_mib: int, percent: int, cores: int | None) -> list[_Figure]:
+    """What asks for a part of a card: with it a count of 0 contradicts, and without a count one is meant."""
+    amounts: tuple[tuple[ResourceRole, int], ...] = (
+        ("memory", memory_mib),
+        ("memory_percent", percent),
+        ("cores", cores or 0),
+    )
+    return [figures[role][0] for role, amount in amounts if amount]
+
+
+def _read_count(figures: list[_Figure]) -> int | None:
+    """The count under its key or an alias; both may stand there if they agree."""
+    counts = [(_read_whole(figure, 'a whole number of cards such as "1"'), figure) for figure in figures]
+    for count, figure in counts[1:]:
+        if count != counts[0][0]:
+            first = counts[0][1].key
+            raise InvalidRequest(f"{figure.key} is {_quote(figure)}, expected the same as {first}; keep one of the two")
+    return counts[0][0] if counts else None
+
+
+def _read_memory_mib(vendor: Vendor, figure: _Figure) -> int:
+    has_unit = isinstance(figure.value, str) and any(character.isalpha() for character in figure.value)
+    if vendor.memory_takes_bytes and has_unit:
+        return -(-_quantity_bytes(figure) // _MIB)
+    unit = vendor.memory_unit_mib
+    of_what = "MiB" if unit == 1 else f"{unit} MiB units"
+    hint = "; drop the unit" if has_unit and str(figure.value)[:1].isdecimal() else ""
+    expected = f'a whole number of {of_what} such as "{_example(figure.value, unit)}"{hint}'
+    mib = _read_whole(figure, expected) * unit
+    if mib > _LARGEST:
+        raise InvalidRequest(f"{figure.key} is {_quote(figure)}, expected {expected}")
+    return mib
+
+
+def _quantity_bytes(figure: _Figure) -> int:
+    try:
+        return bytes_of(str(figure.value))
+    except InvalidQuantity:
+        expected = 'a quantity such as "8Gi" or a whole number of GiB such as "8"'
+        raise InvalidRequest(f"{figure.key} is {_quote(figure)}, expected {expected}") from None
+
+
+def _example(value: object, unit_mib: int) -> str:
+    """The number that somebody who wrote a unit, or plain bytes, most likely meant."""
+    try:
+        meant = bytes_of(value) // _MIB // unit_mib if isinstance(value, str) else 0
+    except InvalidQuantity:
+        meant = 0
+    return str(meant if 0 < meant <= _LARGEST else max(1, 8000 // unit_mib))
+
+
+def _read_percent(figure: _Figure) -> int:
+    percent = _read_whole(figure, "a whole number from 0 to 100")
+    if percent > 100:
+        raise InvalidRequest(f"{figure.key} is {_quote(figure)}, expected a whole number from 0 to 100")
+    return percent
+
+
+def _read_cores(vendor: Vendor, figures: list[_Figure]) -> int | None:
+    """Percent of a card. Parts of a percent are dropped: sixteen sixteenths must still fit on one card."""
+    if not figures:
+        return None
+    units = _read_whole(figures[0], f"a whole number from 0 to {vendor.cores_per_card}")
+    return max(1, units * 100 // vendor.cores_per_card) if units else 0
+
+
+def _read_whole(figure: _Figure, expected: str) -> int:
+    """A count as the API server may rewrite it ("10000" becomes "10k"), but with no binary unit: that is a size."""
+    value = figure.value
+    if isinstance(value, str | int | float) and not (isinstance(value, str) and value.strip().endswith("i")):
+        try:
+            whole = count_of(value)
+        except InvalidQuantity:
+            whole = -1
+        if 0 <= whole <= _LARGEST:
+            return whole
+    raise InvalidRequest(f"{figure.key} is {_quote(figure)}, expected {expected}")
+
+
+def _quote(figure: _Figure) -> str:
+    value = figure.value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return show(str(value)) if is_number else show(value)
+
+
+def _read_selector(vendor: Vendor, annotations: Annotations) -> CardSelector:
+    named = vendor.annotations
+    return CardSelector(
+        use_types=_read_list(annotations, named.use_type),
+        avoid_types=_read_list(annotations, named.avoid_type),
+        use_uuids=_read_list(annotations, named.use_uuid),
+        avoid_uuids=_read_list(annotations, named.avoid_uuid),
+        mode=annotations.get(named.mode, "") if named.mode else "",
+        same_numa=_read_switch(annotations, named.numa_bind),
+    )
+
+
+def _read_texts(annotations: Values) -> Annotations:
+    for key, value in annotations.items():
+        if not isinstance(value, str | None):
+            raise InvalidRequest(f"{key} is {show(value)}, expected a string")
+    return {key: value.strip() for key, value in annotations.items() if value is not None}
+
+
+def _read_list(annotations: Annotations, key: str | None) -> tuple[str, ...]:
+    return decode_list(annotations.get(key, "")) if key else ()
+
+
+def _read_switch(annotations: Annotations, key: str | None) -> bool:
+    text = annotations.get(key, "") if key else ""
+    if text in ("1", "t", "T", "true", "True", "TRUE"):
+        return True
+    if text in ("", "0", "f", "F", "false", "False", "FALSE"):
+        return False
+    raise InvalidRequest(f'{key} is {show(text)}, expected "true" or "false"')
+
+
+def _read_policy(annotations: Annotations) -> PolicyChoice:
+    """The names as written; which of them exist is for the engine to say."""
+    weights = annotations.get(keys.SCORING_WEIGHTS, "")
+    return PolicyChoice(
+        node=annotations.get(keys.NODE_POLICY, ""),
+        cards=_read_list(annotations, keys.CARD_POLICY),
+        weights=decode_weights(weights, keys.SCORING_WEIGHTS) if weights else EQUAL_WEIGHTS,
+    )

@@ -1,0 +1,86 @@
+"""Why something was refused: one word and its numbers, and the one place that makes a sentence of them.
+
+Events, command line, dashboard, metrics and docs/reasons.md show the same word. The sentence depends on nothing but
+the refusal, so it is the same from try to try while the state is.
+"""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Reason(StrEnum):
+    NODE_UNKNOWN = "NodeUnknown"
+    NODE_NOT_READY = "NodeNotReady"
+    NODE_CORDONED = "NodeCordoned"
+    NODE_SELECTOR = "NodeSelector"
+    NODE_TAINT = "NodeTaint"
+    HOST_CPU = "HostCpu"
+    HOST_MEMORY = "HostMemory"
+    HOST_PODS = "HostPods"
+    NO_CARDS = "NoCards"
+    TOO_FEW_CARDS = "TooFewCards"
+    CARD_UNHEALTHY = "CardUnhealthy"
+    CARD_CORDONED = "CardCordoned"
+    CARD_TYPE = "CardType"
+    CARD_UUID = "CardUuid"
+    CARD_MODE = "CardMode"
+    CARD_SLOTS = "CardSlots"
+    CARD_MEMORY = "CardMemory"
+    CARD_CORES = "CardCores"
+    CARD_EXCLUSIVE = "CardExclusive"
+    CARD_NUMA = "CardNuma"
+    CARDS_TOGETHER = "CardsTogether"
+    QUOTA = "Quota"
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """`need` and `have` are in the unit of the reason; `where` is the node, or the namespace for a quota.
+
+    `cards` is how many cards the refused container wanted, which decides how the sentence is put.
+    """
+
+    reason: Reason
+    need: int = 0
+    have: int = 0
+    where: str = ""
+    detail: str = ""
+    cards: int = 1
+
+
+_SENTENCES: dict[Reason, str] = {
+    Reason.NODE_UNKNOWN: "the node has not registered any cards",
+    Reason.NODE_NOT_READY: "the node is not ready",
+    Reason.NODE_CORDONED: "the node is cordoned",
+    Reason.NODE_SELECTOR: "the node's labels do not match the pod's node selector",
+    Reason.NODE_TAINT: "the pod does not tolerate the taint {detail}",
+    Reason.HOST_CPU: "{need}m CPU wanted, {have}m free",
+    Reason.HOST_MEMORY: "{need} bytes of memory wanted, {have} free",
+    Reason.HOST_PODS: "the node runs all the pods it may, {have} of {need} places are free",
+    Reason.NO_CARDS: "the node has no {detail} cards",
+    Reason.TOO_FEW_CARDS: "{need} cards wanted, the node has {have}",
+    Reason.CARD_UNHEALTHY: "{need} cards wanted, {have} are healthy",
+    Reason.CARD_CORDONED: "{need} cards wanted, {have} are not cordoned",
+    Reason.CARD_TYPE: "{need} cards wanted, {have} are of an accepted type",
+    Reason.CARD_UUID: "{need} cards wanted, {have} are among the accepted UUIDs",
+    Reason.CARD_MODE: "{need} cards wanted, {have} run in mode {detail}",
+    Reason.CARD_SLOTS: "{need} cards with a free slot wanted, {have} have one",
+    Reason.CARD_MEMORY: "no card has {need} MiB free, the roomiest has {have} MiB",
+    Reason.CARD_CORES: "no card has {need} % of its cores free, the idlest has {have} %",
+    Reason.CARD_EXCLUSIVE: "{need} idle cards wanted, {have} are idle",
+    Reason.CARD_NUMA: "{need} cards on one NUMA node wanted, at most {have} are together",
+    Reason.CARDS_TOGETHER: "each container finds cards alone, but not all of them together",
+    Reason.QUOTA: "{detail} would be {need}, the quota allows {have}",
+}
+_SEVERAL: dict[Reason, str] = {
+    Reason.CARD_MEMORY: "fewer than {cards} cards have {need} MiB free, the {cards} roomiest have {have} MiB each",
+    Reason.CARD_CORES: "fewer than {cards} cards have {need} % of their cores, the {cards} idlest have {have} % each",
+}
+
+
+def render(refusal: Refusal) -> str:
+    """The sentence for people."""
+    several = _SEVERAL.get(refusal.reason) if refusal.cards > 1 else None
+    template = several or _SENTENCES[refusal.reason]
+    sentence = template.format(need=refusal.need, have=refusal.have, detail=refusal.detail, cards=refusal.cards)
+    return f"{refusal.where}: {sentence}" if refusal.where else sentence

@@ -1,0 +1,224 @@
+"""NVIDIA's cards, found through NVML.
+
+NVML is loaded when it is asked for, so that this module can be imported where there is no driver. Whatever goes wrong
+becomes one DiscoveryFailed: an agent reports it and tries again, it never dies of it. What a card or a driver merely
+does not support (MIG, NVLink, a distance) is not an error but an empty answer.
+"""
+
+import ctypes
+import importlib
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tessera.errors import DiscoveryFailed
+from tessera.model.devices import DEFAULT_MODE, Device, Link, MigPlacement, MigProfile
+from tessera.vendors.managers import Inventory
+
+PCI_DEVICES = Path("/sys/bus/pci/devices")
+NVLINK_SCORE = 100
+MOST_NVLINKS = 18
+
+# NVML's distance between two cards, and what HAMi's hami.io/node-nvidia-score makes of it.
+_DISTANCE_SCORES = {0: 60, 10: 50, 20: 40, 30: 30, 40: 20, 50: 10}
+_TO_SWITCH = 2
+_MOST_LINK_INDEX = 36
+_MOST_PROFILE_INDEX = 0x12
+_MIB = 2**20
+
+
+class _Card(msgspec.Struct, frozen=True):
+    """A card while NVML is open: `links_to` counts its NVLinks by the bus address at the other end."""
+
+    handle: Any
+    device: Device
+    bus_id: str
+    links_to: dict[str, int]
+    switch_links: int
+
+
+class NvmlBackend:
+    """Reads cards from NVML. `nvml` and `pci_devices` are the machine's own unless a test brings others."""
+
+    def __init__(
+        self,
+        *,
+        slots: int = 10,
+        assumed_memory_mib: int = 0,
+        nvml: Any = None,
+        pci_devices: Path = PCI_DEVICES,
+    ) -> None:
+        self._slots = slots
+        self._assumed_memory_mib = assumed_memory_mib
+        self._nvml = nvml
+        self._pci_devices = pci_devices
+
+    def read(self) -> Inventory:
+        """Every card of this machine, with its island, and a link for every pair."""
+        with self._open() as nvml:
+            cards = [self._read_card(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
+            links = tuple(_read_links(nvml, cards))
+        islands = _name_islands(cards)
+        devices = tuple(msgspec.structs.replace(card.device, island=islands[card.device.uuid]) for card in cards)
+        return Inventory(devices, links)
+
+    @contextmanager
+    def _open(self) -> Generator[Any]:
+        nvml = self._nvml if self._nvml is not None else _import_nvml()
+        try:
+            nvml.nvmlInit()
+        except nvml.NVMLError as error:
+            raise DiscoveryFailed(
+                f"NVML did not start ({error}), expected an NVIDIA driver on this machine; install it or simulate cards"
+            ) from None
+        try:
+            yield nvml
+        except nvml.NVMLError as error:
+            raise DiscoveryFailed(
+                f"NVML did not answer ({error}), expected the list of cards; see nvidia-smi"
+            ) from None
+        finally:
+            _ask(nvml, nvml.nvmlShutdown, None)
+
+    def _read_card(self, nvml: Any, index: int) -> _Card:
+        try:
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            bus_id = _text(nvml.nvmlDeviceGetPciInfo(handle).busId).lower()
+            links_to, switch_links = _count_nvlinks(nvml, handle)
+            mig_mode = _ask(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle)[0], None)
+            device = Device(
+                uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+                index=index,
+                vendor="NVIDIA",
+                model=_model_name(_text(nvml.nvmlDeviceGetName(handle))),
+                slots=self._slots,
+                memory_mib=self._memory_mib(nvml, handle, index),
+                numa=self._numa(bus_id),
+                mode="mig" if mig_mode else DEFAULT_MODE,
+                mig_profiles=() if mig_mode is None else tuple(_read_profiles(nvml, handle)),
+            )
+        except nvml.NVMLError as error:
+            raise DiscoveryFailed(
+                f"card {index} did not answer ({error}), expected its identity; see nvidia-smi"
+            ) from None
+        return _Card(handle, device, bus_id, links_to, switch_links)
+
+    def _memory_mib(self, nvml: Any, handle: Any, index: int) -> int:
+        """Cards that share the host's memory have no figure of their own; the site then says what to count with."""
+        total = _ask(nvml, lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total), 0)
+        if not total and not self._assumed_memory_mib:
+            raise DiscoveryFailed(f"card {index} reports no memory, expected a size; set the memory to assume for it")
+        return total // _MIB or self._assumed_memory_mib
+
+    def _numa(self, bus_id: str) -> int:
+        """NVML writes the domain with eight digits, sysfs with four. A machine without NUMA says -1."""
+        domain, _, rest = bus_id.partition(":")
+        try:
+            return max(0, int((self._pci_devices / f"{domain[-4:]}:{rest}" / "numa_node").read_text()))
+        except (OSError, ValueError):
+            return 0
+
+
+def _import_nvml() -> Any:
+    try:
+        return importlib.import_module("pynvml")
+    except ImportError:
+        raise DiscoveryFailed("the Python package nvidia-ml-py is missing, expected it for NVIDIA cards") from None
+
+
+def _ask(nvml: Any, question: Callable[[], Any], otherwise: Any) -> Any:
+    """An answer, or `otherwise` from a card or driver that does not know the question."""
+    try:
+        return question()
+    except nvml.NVMLError:
+        return otherwise
+
+
+def _text(value: str | bytes) -> str:
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def _model_name(name: str) -> str:
+    """As HAMi registers it, so that type selectors written for it match."""
+    return name if name.startswith("NVIDIA") else f"NVIDIA-{name}"
+
+
+def _count_nvlinks(nvml: Any, handle: Any) -> tuple[dict[str, int], int]:
+    """Links that end at another card, by its bus address, and how many end at a switch."""
+    links_to: dict[str, int] = {}
+    switch_links = 0
+    for link in range(_MOST_LINK_INDEX):
+        if not _ask(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkState(handle, link), 0):
+            continue
+        if _ask(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link), None) == _TO_SWITCH:
+            switch_links += 1
+            continue
+        far_end = _ask(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link).busId, "")
+        if far_end:
+            bus_id = _text(far_end).lower()
+            links_to[bus_id] = links_to.get(bus_id, 0) + 1
+    return links_to, switch_links
+
+
+def _nvlinks_between(one: _Card, other: _Card) -> int:
+    """A switch joins every pair at the width of the narrower card. A link that only one end sees does not count."""
+    direct = min(one.links_to.get(other.bus_id, 0), other.links_to.get(one.bus_id, 0))
+    return min(direct + min(one.switch_links, other.switch_links), MOST_NVLINKS)
+
+
+def _read_links(nvml: Any, cards: list[_Card]) -> Iterator[Link]:
+    for position, one in enumerate(cards):
+        for other in cards[position + 1 :]:
+            level = _ask(
+                nvml, lambda a=one, b=other: nvml.nvmlDeviceGetTopologyCommonAncestor(a.handle, b.handle), None
+            )
+            score = _DISTANCE_SCORES.get(level, 0) + NVLINK_SCORE * _nvlinks_between(one, other)
+            yield Link(one.device.uuid, other.device.uuid, score)
+
+
+def _name_islands(cards: list[_Card]) -> dict[str, str]:
+    """Cards that NVLink joins, directly or through others, are one island; a card alone is on none."""
+    names = {card.device.uuid: "" for card in cards}
+    count = 0
+    for card in cards:
+        if names[card.device.uuid]:
+            continue
+        reached, waiting = [card], [card]
+        while waiting:
+            here = waiting.pop()
+            near = [there for there in cards if there not in reached and _nvlinks_between(here, there)]
+            reached += near
+            waiting += near
+        if len(reached) > 1:
+            names |= {member.device.uuid: f"nvlink-{count}" for member in reached}
+            count += 1
+    return names
+
+
+def _read_profiles(nvml: Any, handle: Any) -> Iterator[MigProfile]:
+    """The slices a card can be cut into; variants with extra engines ("+me", "+gfx") are left out."""
+    infos: list[Any] = []
+    for number in range(_MOST_PROFILE_INDEX):
+        info = _ask(nvml, lambda number=number: nvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, number), None)
+        if info is not None and "+" not in _text(info.name):
+            infos.append(info)
+    processors = max((int(info.multiprocessorCount) for info in infos), default=1) or 1
+    for info in infos:
+        yield MigProfile(
+            name=_text(info.name).removeprefix("MIG "),
+            memory_mib=int(info.memorySizeMB),
+            cores_percent=int(info.multiprocessorCount) * 100 // processors,
+            slices=int(info.sliceCount),
+            placements=_ask(nvml, lambda info=info: _read_placements(nvml, handle, info), ()),
+        )
+
+
+def _read_placements(nvml: Any, handle: Any, info: Any) -> tuple[MigPlacement, ...]:
+    count = ctypes.c_uint(0)
+    nvml.nvmlDeviceGetGpuInstancePossiblePlacements(handle, info.id, None, ctypes.byref(count))
+    found = (nvml.c_nvmlGpuInstancePlacement_t * count.value)()
+    nvml.nvmlDeviceGetGpuInstancePossiblePlacements(handle, info.id, found, ctypes.byref(count))
+    return tuple(MigPlacement(int(place.start), int(place.size)) for place in found[: count.value])

@@ -1,0 +1,91 @@
+"""A stand-in for the pynvml module: two pairs of cards, each joined by four NVLinks; the last card cannot do MIG."""
+
+import ctypes
+from types import SimpleNamespace
+from typing import Any
+
+NOT_SUPPORTED = "Not Supported"
+
+
+class FakeNvml:
+    class NVMLError(Exception):
+        pass
+
+    class c_nvmlGpuInstancePlacement_t(ctypes.Structure):  # noqa: N801
+        _fields_ = (("start", ctypes.c_uint), ("size", ctypes.c_uint))
+
+    def __init__(self, *, names: tuple[Any, ...] = ("NVIDIA A100-SXM4-40GB",) * 4, switch: bool = False) -> None:
+        self.names = names
+        self.switch = switch
+        self.opened = self.closed = 0
+        self.init_error = ""
+        self.lost_card = -1
+        self.memory_total = 40_960 * 2**20
+
+    def nvmlInit(self) -> None:  # noqa: N802
+        if self.init_error:
+            raise self.NVMLError(self.init_error)
+        self.opened += 1
+
+    def nvmlShutdown(self) -> None:  # noqa: N802
+        self.closed += 1
+
+    def nvmlDeviceGetCount(self) -> int:  # noqa: N802
+        if not self.names:
+            raise self.NVMLError("Unknown Error")
+        return len(self.names)
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
+        if index == self.lost_card:
+            raise self.NVMLError("GPU is lost")
+        return index
+
+    def nvmlDeviceGetUUID(self, handle: int) -> str:  # noqa: N802
+        return f"GPU-{handle}"
+
+    def nvmlDeviceGetName(self, handle: int) -> Any:  # noqa: N802
+        return self.names[handle]
+
+    def nvmlDeviceGetPciInfo(self, handle: int) -> Any:  # noqa: N802
+        return SimpleNamespace(busId=f"00000000:{handle:02X}:00.0")
+
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:  # noqa: ARG002, N802
+        if not self.memory_total:
+            raise self.NVMLError(NOT_SUPPORTED)
+        return SimpleNamespace(total=self.memory_total)
+
+    def nvmlDeviceGetMigMode(self, handle: int) -> list[int]:  # noqa: N802
+        if handle == 3:
+            raise self.NVMLError(NOT_SUPPORTED)
+        return [1 if handle == 2 else 0, 0]
+
+    def nvmlDeviceGetGpuInstanceProfileInfo(self, handle: int, profile: int) -> Any:  # noqa: ARG002, N802
+        known = {0: ("MIG 1g.5gb", 4864, 14, 1), 1: ("MIG 1g.5gb+me", 4864, 14, 1), 4: (b"MIG 7g.40gb", 40192, 98, 7)}
+        if profile not in known:
+            raise self.NVMLError(NOT_SUPPORTED)
+        name, memory, processors, slices = known[profile]
+        return SimpleNamespace(
+            id=profile, name=name, memorySizeMB=memory, multiprocessorCount=processors, sliceCount=slices
+        )
+
+    def nvmlDeviceGetGpuInstancePossiblePlacements(self, handle: int, profile: int, found: Any, count: Any) -> None:  # noqa: N802
+        """The smallest profile fits at 0 and 1; of the others nothing is known. Asked without a list, it counts."""
+        if handle or profile:
+            raise self.NVMLError(NOT_SUPPORTED)
+        count._obj.value = 2
+        for index in range(2 if found else 0):
+            found[index].start, found[index].size = index, 1
+
+    def nvmlDeviceGetNvLinkState(self, handle: int, link: int) -> int:  # noqa: ARG002, N802
+        if link >= 12:
+            raise self.NVMLError(NOT_SUPPORTED)
+        return int(link < 4)
+
+    def nvmlDeviceGetNvLinkRemoteDeviceType(self, handle: int, link: int) -> int:  # noqa: ARG002, N802
+        return 2 if self.switch else 0
+
+    def nvmlDeviceGetNvLinkRemotePciInfo(self, handle: int, link: int) -> Any:  # noqa: ARG002, N802
+        return SimpleNamespace(busId=f"00000000:{handle ^ 1:02X}:00.0".encode())
+
+    def nvmlDeviceGetTopologyCommonAncestor(self, one: int, other: int) -> int:  # noqa: N802
+        return 20 if one // 2 == other // 2 else 50
