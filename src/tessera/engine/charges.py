@@ -25,6 +25,9 @@ class Charge(NamedTuple):
     def at_least(self, other: "Charge") -> "Charge":
         return Charge(max(self[0], other[0]), max(self[1], other[1]), max(self[2], other[2]))
 
+    def at_most(self, other: "Charge") -> "Charge":
+        return Charge(min(self[0], other[0]), min(self[1], other[1]), min(self[2], other[2]))
+
 
 NOTHING = Charge()
 

@@ -28,7 +28,7 @@ class Outlook:
 
     __slots__ = ("epoch", "figures", "fits", "layout", "seen")
 
-    def __init__(self, rows: int, figures: int, layout: int, epoch: int) -> None:
+    def __init__(self, rows: int, figures: int, layout: int, epoch: tuple[int, int]) -> None:
         self.fits: Bools = np.zeros(rows, np.bool_)
         self.figures: Floats = np.zeros((rows, figures), np.float32)
         self.layout = layout
@@ -105,7 +105,7 @@ class Decider:
 
     def _outlook(self, request: PodRequest) -> Outlook:
         fleet, policy = self._fleet, self._policies.nodes(request.policy)
-        epoch, outlook = policy.epoch, self._outlooks.get(request)
+        epoch, outlook = (policy.epoch, self._policies.cards(request.policy).epoch), self._outlooks.get(request)
         if outlook is None or outlook.layout != fleet.layout or outlook.epoch != epoch:
             self._forget(request)
             outlook = self._remember(request, Outlook(len(fleet.alive), policy.figures, fleet.layout, epoch))

@@ -22,7 +22,7 @@ def explain(request: PodRequest, fleet: Fleet, rows: Rows, *, demands: Demands, 
     """One refusal for each of these rows, which are known not to fit."""
     cards = Cards(fleet, rows, request.host)
     found: list[Refusal | None] = [_refuse_host(request, fleet, int(row)) for row in rows]
-    wanted = {device for container in request.containers for device in container.devices}
+    wanted = dict.fromkeys(device for container in request.containers for device in container.devices)
     for device in sorted(wanted, key=lambda device: (device.vendor, -device.count)):
         open_positions = np.array([position for position, refusal in enumerate(found) if refusal is None], np.intp)
         if len(open_positions):
@@ -37,9 +37,9 @@ def _refuse_host(request: PodRequest, fleet: Fleet, row: int) -> Refusal | None:
     refusal = refuse_host(host, fleet.hosts[row], name)
     if refusal is not None:
         return refusal
-    if host.cpu_milli > fleet.cpu_free[row]:
+    if host.cpu_milli and host.cpu_milli > fleet.cpu_free[row]:
         return Refusal(Reason.HOST_CPU, need=host.cpu_milli, have=max(int(fleet.cpu_free[row]), 0), where=name)
-    if host.memory_bytes > fleet.memory_free[row]:
+    if host.memory_bytes and host.memory_bytes > fleet.memory_free[row]:
         return Refusal(Reason.HOST_MEMORY, need=host.memory_bytes, have=max(int(fleet.memory_free[row]), 0), where=name)
     if fleet.pods_free[row] < 1:
         return Refusal(Reason.HOST_PODS, need=fleet.hosts[row].pods, have=0, where=name)
@@ -64,16 +64,14 @@ class _Stages:
                 self.found[int(position)] = refuse(int(position), int(counts[position]))
 
     def require_amount(self, free: Ints, need: Ints, reason: Reason) -> None:
-        """At least `need` of something that cards have; the refusal tells what the wanted number of cards have."""
+        """At least `need` of something that cards have; the refusal tells of the last card that would have to give."""
         count = self._demand.request.count
-        before = self._left
-        best = -np.sort(-np.where(before, free, -1), axis=1)[:, min(count, free.shape[1]) - 1]
+        missing = np.where(self._left, need.astype(np.int64) - free, np.iinfo(np.int64).max)
+        nearest = np.argsort(missing, axis=1, kind="stable")[:, count - 1 : count]
 
         def refuse(position: int, _: int) -> Refusal:
-            column = int(before[position].argmax())
-            return Refusal(
-                reason, int(need[position, column]), max(int(best[position]), 0), self.where(position), cards=count
-            )
+            card = position, int(nearest[position, 0])
+            return Refusal(reason, int(need[card]), max(int(free[card]), 0), self.where(position), cards=count)
 
         self.require(free >= need, refuse)
 

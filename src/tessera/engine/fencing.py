@@ -3,7 +3,12 @@
 A leader holds a lease that it renews. A write it starts may reach the API server up to `write_timeout` later, whatever
 has happened to the leader meanwhile. So a leader starts no write that could land after its lease has run out, and a
 successor reads the state it decides on only once every write of its predecessor has landed or failed. Clocks may
-differ by `clock_skew`; both sides allow for it.
+differ by `clock_skew`; both sides allow for it. A process that comes back under its own name is a successor too: what
+it sent before it died may still land.
+
+No wait outlasts a process that is stopped between asking `may_write` and sending. So a binding also carries the
+resourceVersion that its pod had before `may_write` was asked, and a new leader rewrites every pod that is not bound yet
+before it reads the state: what was decided earlier then meets another version and is refused.
 """
 
 import msgspec
@@ -37,8 +42,8 @@ def may_take_over(term: Term, now: float, fence: Fence) -> bool:
     return now >= term.renewed_at + fence.lease_duration + fence.clock_skew
 
 
-def may_read_state(term: Term, previous: Term | None, now: float, fence: Fence) -> bool:
+def may_read_state(previous: Term | None, now: float, fence: Fence) -> bool:
     """Whether the new leader may read the state that it will decide on: nothing older can land any more."""
-    if previous is None or previous.holder == term.holder:
+    if previous is None:
         return True
     return now >= previous.renewed_at + fence.lease_duration + fence.clock_skew

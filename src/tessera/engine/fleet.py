@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tessera.engine.arrays import Bools, Ints, Longs
+from tessera.engine.arrays import Bools, Floats, Ints, Longs
 from tessera.errors import InvalidInventory
 from tessera.model.devices import Device, Host, Node
 
@@ -42,6 +42,9 @@ class Fleet:
         self.kind_memory: Ints = np.ones(1, np.int32)
         self.kind_cores: Ints = np.ones(1, np.int32)
         self._kind_ids: dict[Kind, int] = {self.kinds[0]: 0}
+        self._patterns: list[Ints] = [np.zeros((0, 0), np.int32)]
+        self._pattern_ids: dict[bytes, int] = {}
+        self._links: Floats = np.zeros((0, 0, 0), np.float32)
         self._islands: dict[tuple[str, str], int] = {}
         self._vacant: list[int] = []
         self.layout = 0  # grows whenever arrays are replaced or a kind is added
@@ -60,7 +63,7 @@ class Fleet:
         self.cordoned: Bools = np.zeros(cards, np.bool_)
         self.numa: Ints = np.zeros(cards, np.int32)
         self.island: Ints = np.zeros(cards, np.int32)
-        self.links: Ints | None = None
+        self.link_pattern: Ints = np.zeros(rows, np.int32)
         self.alive: Bools = np.zeros(rows, np.bool_)
         self.cpu_total: Longs = np.zeros(rows, np.int64)
         self.cpu_free: Longs = np.zeros(rows, np.int64)
@@ -103,7 +106,8 @@ class Fleet:
         """Forget a node. Its row stays, not alive, until another node takes it. Returns the row."""
         row = self.row_of.pop(name)
         self.alive[row] = False
-        self.kind[row] = 0
+        for cards in (self.kind, self.free_slots, self.free_memory, self.free_cores):
+            cards[row] = 0
         self.healthy[row] = False
         self.uuids[row] = ()
         self.indexes[row] = ()
@@ -143,12 +147,13 @@ class Fleet:
     def _grow(self, rows: int, width: int) -> None:
         rows, width = max(rows, len(self.alive)), max(width, self.width)
         before = dict(vars(self))
-        old_rows, old_width, old_links = len(self.alive), self.width, self.links
+        old_rows, old_width = len(self.alive), self.width
         self._allocate(rows, width)
         for name in ("kind", "free_slots", "free_memory", "free_cores", "healthy", "cordoned", "numa", "island"):
             getattr(self, name)[:old_rows, :old_width] = before[name]
         for name in (
             "alive",
+            "link_pattern",
             "cpu_total",
             "cpu_free",
             "memory_total",
@@ -158,13 +163,6 @@ class Fleet:
             "host_changed_at",
         ):
             getattr(self, name)[:old_rows] = before[name]
-        if old_links is not None:
-            self._link_array()[:old_rows, :old_width, :old_width] = old_links
-
-    def _link_array(self) -> Ints:
-        if self.links is None:
-            self.links = np.zeros((len(self.alive), self.width, self.width), np.int32)
-        return self.links
 
     def _fill_cards(self, row: int, node: Node) -> None:
         for cards in (self.kind, self.free_slots, self.free_memory, self.free_cores):
@@ -185,13 +183,27 @@ class Fleet:
         self._fill_links(row, node)
 
     def _fill_links(self, row: int, node: Node) -> None:
-        if self.links is not None:
-            self.links[row] = 0
+        links: Ints = np.zeros((len(node.devices), len(node.devices)), np.int32)
         for link in node.links:
             one, other = self.column_of(row, link.one), self.column_of(row, link.other)
             if one is not None and other is not None:
-                links = self._link_array()
-                links[row, one, other] = links[row, other, one] = link.score
+                links[one, other] = links[other, one] = link.score
+        if not links.any():
+            self.link_pattern[row] = 0
+            return
+        known = self._pattern_ids.setdefault(links.tobytes(), len(self._patterns))
+        if known == len(self._patterns):
+            self._patterns.append(links)
+        self.link_pattern[row] = known
+
+    @property
+    def links(self) -> Floats:
+        """The links between cards for every pattern that nodes have, as wide as the widest node."""
+        if self._links.shape != (len(self._patterns), self.width, self.width):
+            self._links = np.zeros((len(self._patterns), self.width, self.width), np.float32)
+            for number, links in enumerate(self._patterns):
+                self._links[number, : len(links), : len(links)] = links
+        return self._links
 
     def _fill_host(self, row: int, host: Host) -> None:
         self.hosts[row] = host
@@ -229,6 +241,9 @@ def check_node(node: Node) -> None:
         _check_range(card, "slots", device.slots, 1, 10_000)
         _check_range(card, "memory_mib", device.memory_mib, 1, MAX_CARD_MEMORY_MIB)
         _check_range(card, "cores_percent", device.cores_percent, 1, 10_000)
+        _check_range(card, "numa", device.numa, -1)
+    for link in node.links:
+        _check_range(f"{where}: link {link.one} to {link.other}", "score", link.score, 0)
     _check_range(where, "cpu_milli", node.host.cpu_milli, 0, 2**62)
     _check_range(where, "memory_bytes", node.host.memory_bytes, 0, 2**62)
     _check_range(where, "pods", node.host.pods, 0)

@@ -30,7 +30,8 @@ def refuse_host(request: HostRequest, host: Host, name: str) -> Refusal | None:
         if not any(term and all(matches_rule(rule, labels) for rule in term) for term in request.node_terms):
             return Refusal(Reason.NODE_SELECTOR, where=name)
     if taint is not None:
-        return Refusal(Reason.NODE_TAINT, where=name, detail=f"{taint.key}={taint.value}:{taint.effect}")
+        value = f"={taint.value}" if taint.value else ""
+        return Refusal(Reason.NODE_TAINT, where=name, detail=f"{taint.key}{value}:{taint.effect}")
     return None
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec.structs import astuple
 
 from tessera.engine.arrays import Bools, Doubles, Floats, Ints, Longs, Rows
 from tessera.engine.cutting import WHOLE, price_gaps
@@ -68,9 +69,9 @@ def share_per_kind(demand: Demand, fleet: Fleet) -> Ints:
 def card_states(cards: Cards) -> Ints:
     """Each card's row in the tables: its kind and the percent of it still to be had, whichever figure is scarcer."""
     fleet, kind = cards.fleet, cards.kind
-    memory = cards.free_memory * _PERCENT // fleet.kind_memory[kind]
-    cores = cards.free_cores * _PERCENT // fleet.kind_cores[kind]
-    share = np.maximum(np.minimum(memory, cores), 0)
+    memory = np.maximum(cards.free_memory, 0) * _PERCENT // fleet.kind_memory[kind]
+    cores = np.maximum(cards.free_cores, 0) * _PERCENT // fleet.kind_cores[kind]
+    share = np.minimum(memory, cores)
     return kind * _STATES + share * (cards.usable & (cards.free_slots > 0))
 
 
@@ -84,11 +85,13 @@ class Landscape:
         self.catalogue = catalogue
         self.layout = fleet.layout
         self._shapes = len(catalogue.shapes)
+        self._typical = int(np.flatnonzero(catalogue.weight).max(initial=-1)) + 1
         self._in_group: Rows = np.flatnonzero(groups.any(axis=1))
         self._groups: Floats = groups[self._in_group]
-        self._worth: Floats = catalogue.weight * catalogue.amount
+        self._weight: Floats = catalogue.weight[: self._typical]
+        self._worth: Floats = (catalogue.weight * catalogue.amount)[:, : self._typical]
         self.gap_price = gap_prices(catalogue)
-        self.table: Floats = _card_table(catalogue, self.gap_price)
+        self.table: Floats = _card_table(catalogue, self.gap_price, self._typical)
         rows = len(fleet.alive)
         self.sums: Floats = np.zeros((rows, self.table.shape[1]), np.float32)
         self.value: Floats = np.zeros(rows, np.float32)
@@ -132,54 +135,50 @@ class Landscape:
 
     def appraise(self, sums: Floats, cards: Cards) -> tuple[Floats, Floats]:
         """The use minus the loss of each row in milli-GPU, and how many copies of each group it could hold."""
-        shapes = self._shapes
-        host = cards.cpu_free.astype(np.float32), cards.memory_free.astype(np.float32)
+        shapes, typical, counts = self._shapes, self._typical, self._appraisal
+        host = [np.maximum(free, 0).astype(np.float32) for free in (cards.cpu_free, cards.memory_free)]
         by_cards = np.floor(sums[:, :shapes] / self.catalogue.count)
         by_cpu = np.minimum(by_cards, host[0][:, None] / self.catalogue.cpu)
         by_memory = np.minimum(by_cards, host[1][:, None] / self.catalogue.memory)
         copies = np.minimum(by_cpu, by_memory)
-        fits = copies >= 1.0
-        useful = np.divide(by_cpu * by_memory, by_cards, out=np.zeros_like(by_cards), where=fits)
-        gained = np.einsum("dp,dp->d", useful, self._worth[self.node_kind[cards.rows]])
-        lost = np.where(fits, sums[:, shapes : 2 * shapes], sums[:, 2 * shapes, None]) @ self.catalogue.weight
-        counts = self._appraisal
-        value = np.float32(counts.useful) * gained - np.float32(counts.lost) * lost
-        value -= np.float32(counts.unusable) * sums[:, 2 * shapes]
+        fits = copies[:, :typical] >= 1.0
+        lost = np.where(fits, sums[:, shapes:-2], sums[:, -2, None]) @ self._weight
+        value: Floats = (-counts.lost * lost - counts.unusable * sums[:, -2]).astype(np.float32)
+        if counts.useful:
+            both = by_cpu[:, :typical] * by_memory[:, :typical]
+            useful = np.divide(both, by_cards[:, :typical], out=np.zeros_like(both), where=fits)
+            gained = np.einsum("dp,dp->d", useful, self._worth[self.node_kind[cards.rows]])
+            value = value + np.float32(counts.useful) * gained
         return value, np.floor(copies[:, self._in_group]) @ self._groups
 
     def gap_worth(self, sums: Floats) -> Floats:
-        return sums[:, 2 * self._shapes + 1]
+        return sums[:, -1]
 
     def card_preference(self, share: Ints, gap_weight: float) -> Doubles:
         """For each card state, how good it is to cut `share` (per kind) out of it, host limits apart."""
         before = np.arange(len(self.table))
         kind = before // STATES
-        take = share[kind]
-        possible = (take > 0) & (before % STATES >= take)
-        after = np.where(possible, before - take, before)
+        after = before - np.minimum(share[kind], before % STATES)  # shares are rounded up, what is free down
         change = (self.table[after] - self.table[before]).astype(np.float64)
-        shapes = self._shapes
-        useful = np.einsum("sp,sp->s", change[:, :shapes] / self.catalogue.count, self._worth[kind])
-        lost = change[:, shapes : 2 * shapes] @ self.catalogue.weight
-        preference = (
-            self._appraisal.useful * useful - self._appraisal.lost * lost + gap_weight * change[:, 2 * shapes + 1]
-        )
-        return np.where(possible, preference, -np.inf)
+        typical = change[:, : self._typical] / self.catalogue.count[: self._typical]
+        useful = np.einsum("sp,sp->s", typical, self._worth[kind])
+        lost = change[:, self._shapes : -2] @ self._weight
+        return self._appraisal.useful * useful - self._appraisal.lost * lost + gap_weight * change[:, -1]
 
 
-def _card_table(catalogue: Catalogue, gap_price: Doubles) -> Floats:
-    """One row per card state: copies of each shape, milli lost to each shape, idle milli, worth of the gap."""
+def _card_table(catalogue: Catalogue, gap_price: Doubles, typical: int) -> Floats:
+    """One row per card state: copies of each shape, milli lost to each typical one, idle milli, worth of the gap."""
     kinds, shapes = catalogue.share.shape
     free = np.arange(STATES, dtype=np.float32)
-    table = np.zeros((kinds, STATES, 2 * shapes + 2), np.float32)
+    table = np.zeros((kinds, STATES, shapes + typical + 2), np.float32)
     for kind in range(1, kinds):
         share = catalogue.share[kind]
         usable = share > 0
         table[kind, :, :shapes] = np.where(usable, np.floor(free[:, None] / np.where(usable, share, 1.0)), 0.0)
         stranded = ~usable | (free[:, None] < share)
-        table[kind, :, shapes : 2 * shapes] = stranded * free[:, None] * MILLI_PER_PERCENT
-        table[kind, :, 2 * shapes] = free * MILLI_PER_PERCENT
-        table[kind, :, 2 * shapes + 1] = gap_price[kind]
+        table[kind, :, shapes:-2] = stranded[:, :typical] * free[:, None] * MILLI_PER_PERCENT
+        table[kind, :, -2] = free * MILLI_PER_PERCENT
+        table[kind, :, -1] = gap_price[kind]
     return table.reshape(kinds * STATES, -1)
 
 
@@ -206,6 +205,7 @@ def _price_kind(shares: Floats, fractional: Bools, catalogue: Catalogue) -> Doub
 
 
 def _kinds_by_number(fleet: Fleet) -> Longs:
+    """The kind of most cards first, "no card" last; what decides between equals must not be who came first."""
     counts = np.bincount(fleet.kind[fleet.alive].ravel(), minlength=len(fleet.kinds))
     counts[0] = -1
-    return np.argsort(-counts, kind="stable")
+    return np.array(sorted(range(len(counts)), key=lambda kind: (-counts[kind], astuple(fleet.kinds[kind]))))

@@ -12,12 +12,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
+import numpy as np
+
 from tessera.engine.charges import NOTHING, Charge, charges_of, total_of
-from tessera.engine.fleet import Fleet
+from tessera.engine.fleet import MAX_CARD_MEMORY_MIB, Fleet
 from tessera.errors import LedgerConflict
 from tessera.model.allocations import Allocation
 from tessera.model.devices import Node
 from tessera.model.requests import PodRef, PodRequest
+
+# Anyone may write an annotation. What one claims beyond any card or host is counted as just beyond it, so that the
+# arrays' integers never run over and make a crowded card look free.
+CARD_CEILING = Charge(10_001, MAX_CARD_MEMORY_MIB + 1, 10_001)
+HOST_CEILING = 2**54
 
 
 class State(StrEnum):
@@ -39,7 +46,8 @@ class Holding:
 
     def charges(self) -> dict[str, Charge]:
         roles = [container.role for container in self.request.containers]
-        return charges_of(self.allocation, roles, initialised=self.initialised)
+        charges = charges_of(self.allocation, roles, initialised=self.initialised)
+        return {uuid: charge.at_most(CARD_CEILING) for uuid, charge in charges.items()}
 
 
 class Overcommitted(NamedTuple):
@@ -52,6 +60,7 @@ class Ledger:
     def __init__(self) -> None:
         self.fleet = Fleet()
         self._holdings: dict[str, Holding] = {}
+        self._reserved: dict[str, Holding] = {}
         self._on_node: dict[str, dict[str, Holding]] = {}
         self._interned: dict[PodRequest, PodRequest] = {}
         self._held: dict[tuple[str, str], Charge] = {}
@@ -104,12 +113,13 @@ class Ledger:
         holding = Holding(ref, request, allocation, State.RESERVED, expires_at)
         self._check_room(holding)
         self._add(holding)
+        self._reserved[ref.uid] = holding
 
     def commit(self, uid: str) -> None:
-        """The binding has landed: the reservation no longer expires."""
+        """The binding has landed: the reservation no longer expires. A late answer revives nothing that drains."""
         holding = self._require(uid)
-        holding.state = State.BOUND
-        holding.expires_at = float("inf")
+        if holding.state is State.RESERVED:
+            self._keep(holding, State.BOUND)
 
     def adopt(self, ref: PodRef, request: PodRequest, allocation: Allocation) -> None:
         """Record a binding that the API server shows, whatever we thought before."""
@@ -132,15 +142,14 @@ class Ledger:
 
     def drain(self, uid: str) -> None:
         """The pod is gone from the API, its processes perhaps not: keep its cards until `release`."""
-        holding = self._require(uid)
-        holding.state = State.DRAINING
-        holding.expires_at = float("inf")
+        self._keep(self._require(uid), State.DRAINING)
 
     def release(self, uid: str) -> None:
         """Free what the pod holds; nothing happens where it holds nothing."""
         holding = self._holdings.pop(uid, None)
         if holding is None:
             return
+        self._reserved.pop(uid, None)
         neighbours = self._on_node[holding.allocation.node]
         del neighbours[uid]
         if not neighbours:
@@ -150,21 +159,25 @@ class Ledger:
 
     def expire(self, now: float) -> list[PodRef]:
         """Free every reservation whose time has passed, and say whose they were."""
-        late = [holding.ref for holding in self if holding.state is State.RESERVED and holding.expires_at <= now]
+        late = [holding.ref for holding in self._reserved.values() if holding.expires_at <= now]
         for ref in late:
             self.release(ref.uid)
         return late
 
     def overcommitted(self) -> list[Overcommitted]:
         """Cards that are promised more than they have, from what others bound or a card that shrank."""
-        fleet, found = self.fleet, list[Overcommitted]()
-        for row, uuids in enumerate(fleet.uuids):
-            for column, uuid in enumerate(uuids):
-                free = _free(fleet, row, column)
-                if min(free) < 0:
-                    missing = Charge(*(max(0, -figure) for figure in free))
-                    found.append(Overcommitted(fleet.names[row], uuid, missing))
+        fleet = self.fleet
+        short = (fleet.free_slots < 0) | (fleet.free_memory < 0) | (fleet.free_cores < 0)
+        found = list[Overcommitted]()
+        for row, column in np.argwhere(short).tolist():
+            missing = Charge(*(max(0, -figure) for figure in _free(fleet, row, column)))
+            found.append(Overcommitted(fleet.names[row], fleet.uuids[row][column], missing))
         return found
+
+    def _keep(self, holding: Holding, state: State) -> None:
+        holding.state = state
+        holding.expires_at = float("inf")
+        self._reserved.pop(holding.ref.uid, None)
 
     def _check_room(self, holding: Holding) -> None:
         ref, node, fleet = holding.ref, holding.allocation.node, self.fleet
@@ -173,8 +186,8 @@ class Ledger:
             raise LedgerConflict(f"{ref}: node {node} is not known, expected one that has registered")
         host = holding.request.host
         if (
-            host.cpu_milli > fleet.cpu_free[row]
-            or host.memory_bytes > fleet.memory_free[row]
+            host.cpu_milli > max(fleet.cpu_free[row], 0)
+            or host.memory_bytes > max(fleet.memory_free[row], 0)
             or not fleet.pods_free[row] > 0
         ):
             raise LedgerConflict(f"{ref}: node {node} has no room left for the pod's CPU, memory or place")
@@ -222,8 +235,8 @@ class Ledger:
 
     def _occupy(self, row: int, holding: Holding, *, sign: int) -> None:
         fleet, host = self.fleet, holding.request.host
-        fleet.cpu_free[row] -= sign * host.cpu_milli
-        fleet.memory_free[row] -= sign * host.memory_bytes
+        fleet.cpu_free[row] -= sign * min(host.cpu_milli, HOST_CEILING)
+        fleet.memory_free[row] -= sign * min(host.memory_bytes, HOST_CEILING)
         fleet.pods_free[row] -= sign
         for uuid, charge in holding.charges().items():
             column = fleet.column_of(row, uuid)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tessera.model.requests import DeviceRequest, PodRequest, Role
 
-HALF_LIFE_PODS = 8_000
+HALF_LIFE_PODS = 3_000
 _RESCALE_AT = 1e12
 
 
@@ -18,6 +18,10 @@ class Shape(NamedTuple):
     device: DeviceRequest | None
     cpu_milli: int
     memory_bytes: int
+
+
+A_WHOLE_CARD = Shape(DeviceRequest(vendor="NVIDIA", count=1, memory_percent=100, cores_percent=100), 1000, 2**30)
+"""What a policy expects that has not seen any pod yet."""
 
 
 def shape_of(request: PodRequest) -> Shape:

@@ -17,18 +17,26 @@ if TYPE_CHECKING:
     from tessera.model.requests import PodRequest
 
 
+LEAST_LIKING = np.finfo(np.float64).min
+
+
 class CardPolicy(ABC):
     idle_only = False
     """Whether only cards that nobody uses will do."""
 
+    @property
+    def epoch(self) -> int:
+        """Changes when the policy may like other cards than it did so far."""
+        return 0
+
     @abstractmethod
-    def keys(self, demand: "Demand", cards: "Cards") -> Doubles:
-        """How much each card is liked, higher is better. Equal cards are taken from the left."""
+    def keys(self, demand: "Demand", cards: "Cards", eligible: Bools) -> Doubles:
+        """How much each card is liked, higher is better. Equal cards are taken from the left, ineligible ones never."""
 
     def pick(self, demand: "Demand", cards: "Cards", eligible: Bools) -> Bools:
         """The best `count` eligible cards of each row."""
-        keys = np.where(eligible, self.keys(demand, cards), -np.inf)
-        return best_columns(keys, demand.request.count)
+        liked = np.maximum(self.keys(demand, cards, eligible), LEAST_LIKING)
+        return best_columns(np.where(eligible, liked, -np.inf), demand.request.count)
 
 
 class NodePolicy(ABC):
@@ -44,7 +52,7 @@ class NodePolicy(ABC):
 
     @property
     def epoch(self) -> int:
-        """Grows when everything scored so far has become stale."""
+        """Changes when everything scored so far has become stale."""
         return 0
 
     @abstractmethod

@@ -107,7 +107,11 @@ def try_pod(
 ) -> Trial:
     """Place the pod on each row as if it were alone. `admitted` says which rows the host itself allows."""
     before = Cards(fleet, rows, request.host)
-    fits = admitted & (before.cpu_free >= 0) & (before.memory_free >= 0) & (fleet.pods_free[rows] > 0)
+    fits = admitted & (fleet.pods_free[rows] > 0)
+    if request.host.cpu_milli:  # who asks for none may come to a node that has promised too much
+        fits &= before.cpu_free >= 0
+    if request.host.memory_bytes:
+        fits &= before.memory_free >= 0
     if not request.wants_devices:
         return Trial(request, fits, before, before, ())
     after, picks = before.copy(), list[Pick]()
@@ -166,6 +170,8 @@ def on_fullest_numa(eligible: Bools, cards: Cards, count: int) -> Bools:
     """Only the cards of one NUMA node per row: the one with the fewest eligible cards that still suffice."""
     numa = cards.fleet.numa[cards.rows]
     nodes = np.unique(numa)
+    if not len(nodes):
+        return eligible
     counts = np.stack([np.count_nonzero(eligible & (numa == node), axis=1) for node in nodes], axis=1)
     spare = np.where(counts >= count, counts, np.iinfo(np.int64).max)
     return numa == nodes[spare.argmin(axis=1)][:, None]

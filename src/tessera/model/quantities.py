@@ -11,7 +11,7 @@ from tessera.errors import InvalidQuantity
 
 LARGEST = 2**63 - 1
 
-_QUANTITY = re.compile(r"(?P<sign>[+-]?)(?P<number>\d+\.?\d*|\.\d+)(?P<suffix>[a-zA-Z]*|[eE][+-]?\d{1,3})")
+_QUANTITY = re.compile(r"(?P<sign>[+-]?)(?P<number>\d+\.?\d*|\.\d+)(?P<suffix>[a-zA-Z]*|[eE][+-]?\d{1,3})", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _MAX_LENGTH = 64

@@ -5,7 +5,7 @@ before each one random pods leave until it would fit under the load that is held
 demand of the last two rounds is turned away.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from random import Random
 from time import perf_counter
 
@@ -143,7 +143,3 @@ class _Tally:
 
     def rejected_percent(self) -> float:
         return 100.0 * self._rejected / max(self._offered, 1)
-
-
-def mean(outcomes: Sequence[Outcome], field: str) -> float:
-    return round(sum(getattr(outcome, field) for outcome in outcomes) / len(outcomes), 4)

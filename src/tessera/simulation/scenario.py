@@ -17,8 +17,6 @@ class Arrival(msgspec.Struct, frozen=True):
 
 
 class Scenario(msgspec.Struct, frozen=True):
-    """`placed` pods are there from the start: their node and cards are taken from what the dump says."""
-
     title: str
     nodes: tuple[Node, ...]
     pods: tuple[Arrival, ...]

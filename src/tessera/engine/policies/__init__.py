@@ -1,12 +1,13 @@
 """The policies, one per file, and the book that finds them by name.
 
-To add one: write its class in a file of its own here, add its line to a table below, test it. The names are the values
-of the annotations `hami.io/node-scheduler-policy` and `hami.io/gpu-scheduler-policy`; the last takes several, in order.
+To add one: write its class in a file of its own here, add its line to a table below, test it. The names in the tables
+are the values of the annotations `hami.io/node-scheduler-policy` and `hami.io/gpu-scheduler-policy`; the last takes
+several, in order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar, cast
 
 from tessera.engine.fleet import Fleet
 from tessera.engine.policies.best_fit import BestFit
@@ -25,8 +26,37 @@ from tessera.errors import InvalidPolicy
 from tessera.model.requests import PodRequest, PolicyChoice, ScoringWeights
 
 Policy = TypeVar("Policy")
-NODE_POLICIES = ("binpack", "spread", "topology-aware", "defrag", "fgd", "best-fit", "dot-product", "random")
-CARD_POLICIES = ("binpack", "spread", "topology-aware", "mutex", "numa", *NODE_POLICIES[3:])
+
+
+class Surroundings(NamedTuple):
+    """What a policy that lives as long as its ledger may look at."""
+
+    fleet: Fleet
+    live: Mapping[PodRequest, int]
+    seed: int
+
+
+OF_NODES: dict[str, Callable[[ScoringWeights], NodePolicy]] = {
+    "binpack": BinpackNodes,
+    "spread": SpreadNodes,
+    "topology-aware": lambda _: TopologyNodes(),
+}
+OF_CARDS: dict[str, Callable[[ScoringWeights], CardPolicy]] = {
+    "binpack": BinpackCards,
+    "spread": SpreadCards,
+    "topology-aware": lambda _: TopologyCards(),
+    "mutex": lambda _: MutexCards(),
+    "numa": lambda _: NumaCards(),
+}
+OF_BOTH: dict[str, Callable[[Surroundings], Defrag | Fgd | BestFit | DotProduct | Chance]] = {
+    "defrag": lambda around: Defrag(around.fleet, around.live),
+    "fgd": lambda around: Fgd(around.fleet),
+    "best-fit": lambda around: BestFit(around.fleet),
+    "dot-product": lambda around: DotProduct(around.fleet),
+    "random": lambda around: Chance(around.seed),
+}
+NODE_POLICIES = (*OF_NODES, *OF_BOTH)
+CARD_POLICIES = (*OF_CARDS, *OF_BOTH)
 DEFAULT = PolicyChoice(node="defrag", cards=("defrag",))
 
 
@@ -37,29 +67,11 @@ class PolicyBook:
         self, fleet: Fleet, live: Mapping[PodRequest, int], *, default: PolicyChoice = DEFAULT, seed: int = 0
     ) -> None:
         check_choice(default)
-        self._default = default
-        self.fgd = Fgd(fleet)
-        shared = {
-            "defrag": Defrag(fleet, live),
-            "fgd": self.fgd,
-            "best-fit": BestFit(),
-            "dot-product": DotProduct(),
-            "random": Chance(seed),
-        }
-        self._make_nodes: dict[str, Callable[[ScoringWeights], NodePolicy]] = {
-            "binpack": BinpackNodes,
-            "spread": SpreadNodes,
-            "topology-aware": lambda _: TopologyNodes(),
-            **{name: _always(policy) for name, policy in shared.items()},
-        }
-        self._make_cards: dict[str, Callable[[ScoringWeights], CardPolicy]] = {
-            "binpack": BinpackCards,
-            "spread": SpreadCards,
-            "topology-aware": lambda _: TopologyCards(),
-            "mutex": lambda _: MutexCards(),
-            "numa": lambda _: NumaCards(),
-            **{name: _always(policy) for name, policy in shared.items()},
-        }
+        self._default = PolicyChoice(node=default.node or DEFAULT.node, cards=default.cards or DEFAULT.cards)
+        shared = {name: make(Surroundings(fleet, live, seed)) for name, make in OF_BOTH.items()}
+        self.fgd = cast(Fgd, shared["fgd"])
+        self._make_nodes = {**OF_NODES, **{name: _always(policy) for name, policy in shared.items()}}
+        self._make_cards = {**OF_CARDS, **{name: _always(policy) for name, policy in shared.items()}}
         self.nodes = lru_cache(maxsize=256)(self._find_nodes)
         self.cards = lru_cache(maxsize=256)(self._find_cards)
 
@@ -77,11 +89,11 @@ class PolicyBook:
 
 def check_choice(choice: PolicyChoice) -> None:
     """Refuse names that no policy has."""
-    if choice.node and choice.node not in NODE_POLICIES:
-        raise InvalidPolicy(f'the node policy is "{choice.node}", expected {_one_of(NODE_POLICIES)}')
+    if choice.node and choice.node not in {**OF_NODES, **OF_BOTH}:
+        raise InvalidPolicy(f'the node policy is "{choice.node}", expected {_one_of((*OF_NODES, *OF_BOTH))}')
     for name in choice.cards:
-        if name not in CARD_POLICIES:
-            raise InvalidPolicy(f'the card policy is "{name}", expected {_one_of(CARD_POLICIES)}')
+        if name not in {**OF_CARDS, **OF_BOTH}:
+            raise InvalidPolicy(f'the card policy is "{name}", expected {_one_of((*OF_CARDS, *OF_BOTH))}')
 
 
 def _one_of(names: Sequence[str]) -> str:

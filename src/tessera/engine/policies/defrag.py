@@ -11,11 +11,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tessera.engine.arrays import Doubles, Floats
+from tessera.engine.arrays import Bools, Doubles, Floats
 from tessera.engine.demand import Demand
 from tessera.engine.fleet import Fleet
 from tessera.engine.landscape import Appraisal, Catalogue, Landscape, card_states, share_per_kind
-from tessera.engine.mix import Mix, Shape, most_typical, shape_of
+from tessera.engine.mix import A_WHOLE_CARD, Mix, Shape, most_typical, shape_of
 from tessera.engine.policy import CardPolicy, NodePolicy
 from tessera.engine.trial import Cards, Trial
 from tessera.model.requests import ANY_CARD, DeviceRequest, PodRequest
@@ -29,6 +29,7 @@ NEGLIGIBLE = 0.01
 REVIEW_EVERY = 500
 DRIFT = 0.05
 MAX_GROUP_SHAPES = 256
+MAX_PREFERENCES = 1024
 
 
 class Defrag(NodePolicy, CardPolicy):
@@ -61,10 +62,12 @@ class Defrag(NodePolicy, CardPolicy):
             self._review_at = self._mix.seen + min(self._mix.seen, REVIEW_EVERY)
             self._review()
 
-    def keys(self, demand: Demand, cards: Cards) -> Doubles:
+    def keys(self, demand: Demand, cards: Cards, eligible: Bools) -> Doubles:  # noqa: ARG002
         landscape = self._current()
         preference = self._preferences.get(demand.request)
         if preference is None:
+            if len(self._preferences) >= MAX_PREFERENCES:
+                self._preferences.clear()
             preference = landscape.card_preference(share_per_kind(demand, self._fleet), GAP_WEIGHT)
             self._preferences[demand.request] = preference
         return preference[card_states(cards)]
@@ -91,14 +94,15 @@ class Defrag(NodePolicy, CardPolicy):
         return np.floor(score / np.float32(TIE_WIDTH))
 
     def _review(self) -> None:
-        """Fit again if the mix has moved; in any case let the reserves follow the pods that are live now."""
-        frequencies = _with_cards(self._mix)
+        """Fit again if the mix or the nodes have moved; if not, let the reserves follow the pods that are live now."""
+        fleet, landscape, frequencies = self._fleet, self._landscape, _with_cards(self._mix)
         moved = sum(abs(share - self._fitted.get(shape, 0.0)) for shape, share in frequencies)
-        if moved > DRIFT or self._landscape is None:
-            self._landscape = None
-        else:
-            catalogue = self._landscape.catalogue
-            self._reserves = _Reserves.plan(self._fleet, catalogue, dict(frequencies), _live_shapes(self._live))
+        self._landscape = None
+        if landscape is None or landscape.layout != fleet.layout or moved > DRIFT:
+            return
+        reserves = _Reserves.plan(fleet, landscape.catalogue, dict(frequencies), _live_shapes(self._live))
+        if reserves.has_groups_of(self._reserves) and np.array_equal(order_in_class(fleet), self._order):
+            self._landscape, self._reserves = landscape, reserves
 
     def _current(self) -> Landscape:
         if self._landscape is None or self._landscape.layout != self._fleet.layout:
@@ -126,7 +130,7 @@ def _with_cards(mix: Mix) -> list[tuple[Shape, float]]:
     """The frequencies of the shapes that want cards, or something to start from."""
     frequencies = [(shape, share) for shape, share in mix.frequencies() if shape.device is not None]
     total = sum(share for _, share in frequencies)
-    return [(shape, share / total) for shape, share in frequencies] or [(_SOME_CARD, 1.0)]
+    return [(shape, share / total) for shape, share in frequencies] or [(A_WHOLE_CARD, 1.0)]
 
 
 def _live_shapes(live: Mapping[PodRequest, int]) -> dict[Shape, int]:
@@ -170,6 +174,9 @@ class _Reserves:
             usual = max(now, float(share[members].sum()) * pods_when_full)
             scale[column] = RESERVE_SIGMAS * max(usual, 1e-6) ** 0.5
         return cls(membership, amount, scale)
+
+    def has_groups_of(self, other: "_Reserves") -> bool:
+        return np.array_equal(self.membership > 0, other.membership > 0)
 
     def prices(self, copies: Doubles) -> Floats:
         scarcity = np.exp(-copies / self._scale)
@@ -224,6 +231,3 @@ def order_in_class(fleet: Fleet) -> Floats:
     for rows in members.values():
         order[rows] = np.arange(len(rows), dtype=np.float32) / len(rows)
     return order
-
-
-_SOME_CARD = Shape(DeviceRequest(vendor="NVIDIA", count=1, memory_percent=100, cores_percent=100), 1000, 2**30)

@@ -6,21 +6,30 @@ cut to whole points. It is here to be measured against.
 
 import numpy as np
 
-from tessera.engine.arrays import Doubles, Floats
+from tessera.engine.arrays import Bools, Doubles, Floats
 from tessera.engine.demand import Demand
+from tessera.engine.fleet import Fleet
 from tessera.engine.policy import CardPolicy, NodePolicy
 from tessera.engine.trial import Cards, Trial
 
 
 class DotProduct(NodePolicy, CardPolicy):
-    def keys(self, demand: Demand, cards: Cards) -> Doubles:  # noqa: ARG002
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+
+    @property
+    def epoch(self) -> int:
+        """Scores are relative to the largest node."""
+        return int(self._fleet.cpu_total.max(initial=1))
+
+    def keys(self, demand: Demand, cards: Cards, eligible: Bools) -> Doubles:  # noqa: ARG002
         return -cards.free_memory / cards.fleet.kind_memory[cards.kind]
 
     def score(self, trial: Trial) -> Floats:
         cards, host = trial.before, trial.request.host
-        most_cpu = max(int(cards.fleet.cpu_total.max()), 1)
+        most_cpu, most_cards = self.epoch, max(cards.fleet.width, 1)
         cpu = (cards.cpu_free + host.cpu_milli) / most_cpu * (host.cpu_milli / most_cpu)
         share = cards.free_memory / cards.fleet.kind_memory[cards.kind]
         left = trial.after.free_memory / cards.fleet.kind_memory[cards.kind]
-        gpu = share.sum(axis=1) / cards.fleet.width * ((share - left).sum(axis=1) / cards.fleet.width)
+        gpu = share.sum(axis=1) / most_cards * ((share - left).sum(axis=1) / most_cards)
         return np.floor(100.0 * (1.0 - (cpu + gpu) / 2)).astype(np.float32)[:, None]

@@ -7,13 +7,13 @@ node name, on which the published figures depend. It is here to be measured agai
 
 import numpy as np
 
-from tessera.engine.arrays import Doubles, Floats, Ints
+from tessera.engine.arrays import Bools, Doubles, Floats
 from tessera.engine.demand import Demand
 from tessera.engine.fleet import Fleet
-from tessera.engine.landscape import Appraisal, Catalogue, Landscape, card_states, share_per_kind
-from tessera.engine.mix import Mix, Shape, most_typical, shape_of
+from tessera.engine.landscape import STATES, Appraisal, Catalogue, Landscape, card_states, share_per_kind
+from tessera.engine.mix import A_WHOLE_CARD, Mix, Shape, most_typical, shape_of
 from tessera.engine.policy import CardPolicy, NodePolicy
-from tessera.engine.trial import Cards, Trial, eligible_cards
+from tessera.engine.trial import Cards, Trial
 from tessera.model.requests import PodRequest
 
 ROUNDING = 1e-3  # what single precision may have taken from a score that stands on a whole point
@@ -38,28 +38,29 @@ class Fgd(NodePolicy, CardPolicy):
             self._mix.observe(Shape(shape.device, shape.cpu_milli, 0))
         self._landscape = None
 
-    def keys(self, demand: Demand, cards: Cards) -> Doubles:
+    def keys(self, demand: Demand, cards: Cards, eligible: Bools) -> Doubles:
         """The score of the node with each of its cards taken in turn."""
-        before, share = card_states(cards), share_per_kind(demand, self._fleet)
-        keys = np.full(before.shape, -np.inf)
-        eligible = eligible_cards(demand, cards, idle_only=False)
-        for column in range(before.shape[1]):
-            roomy = np.flatnonzero(eligible[:, column])
-            after = before[roomy]
-            after[:, column] -= share[cards.kind[roomy, column]]
-            keys[roomy, column] = self._points(cards.part(roomy), after)
+        landscape, states = self._current(), card_states(cards)
+        row, column = eligible.nonzero()
+        before = states[row, column]
+        taken = share_per_kind(demand, self._fleet)[cards.kind[row, column]]
+        after = before - np.minimum(taken, before % STATES)
+        swap: Floats = landscape.table[after] - landscape.table[before]
+        keys = np.full(states.shape, -np.inf)
+        keys[row, column] = self._points(cards.part(row), landscape.after(cards.rows, states)[row] + swap)
         return keys
 
     def score(self, trial: Trial) -> Floats:
         points = np.zeros((len(trial.fits), 1), np.float32)
         fitting = np.flatnonzero(trial.fits)
         after = trial.after.part(fitting)
-        points[fitting, 0] = self._points(after, card_states(after))
+        sums = self._current().after(after.rows, card_states(after))
+        points[fitting, 0] = self._points(after, sums)
         return points
 
-    def _points(self, cards: Cards, after: Ints) -> Floats:
+    def _points(self, cards: Cards, sums: Floats) -> Floats:
         landscape = self._current()
-        value, _ = landscape.appraise(landscape.after(cards.rows, after), cards)
+        value, _ = landscape.appraise(sums, cards)
         grown = (value - landscape.value[cards.rows]) / 1000.0
         return np.floor(100.0 / (1.0 + np.exp(-grown)) + ROUNDING)
 
@@ -68,6 +69,7 @@ class Fgd(NodePolicy, CardPolicy):
             typical = _typical_list(self._mix)
             without_cards = sum(share for shape, share in typical if shape.device is None)
             shapes = [(shape, share) for shape, share in typical if shape.device is not None]
+            shapes = shapes or [(A_WHOLE_CARD, 1.0 - without_cards)]
             catalogue = Catalogue(self._fleet, *zip(*shapes, strict=True), by_card=False)
             no_groups: Floats = np.zeros((len(shapes), 0), np.float32)
             appraisal = Appraisal(useful=0.0, lost=1.0, unusable=without_cards)

@@ -2,15 +2,14 @@
 
 import numpy as np
 
-from tessera.engine.arrays import Doubles
+from tessera.engine.arrays import Bools, Doubles
 from tessera.engine.demand import Demand
 from tessera.engine.policy import CardPolicy
-from tessera.engine.trial import Cards, eligible_cards
+from tessera.engine.trial import Cards
 
 
 class NumaCards(CardPolicy):
-    def keys(self, demand: Demand, cards: Cards) -> Doubles:
-        eligible = eligible_cards(demand, cards, idle_only=False)
+    def keys(self, demand: Demand, cards: Cards, eligible: Bools) -> Doubles:
         numa = cards.fleet.numa[cards.rows]
         keys = np.zeros(numa.shape)
         width = float(cards.fleet.width)

@@ -15,11 +15,15 @@ class OrderedCards(CardPolicy):
         self._policies = policies
         self.idle_only = any(policy.idle_only for policy in policies)
 
-    def keys(self, demand: Demand, cards: Cards) -> Doubles:
-        return self._policies[0].keys(demand, cards)
+    @property
+    def epoch(self) -> int:
+        return sum(policy.epoch for policy in self._policies)
+
+    def keys(self, demand: Demand, cards: Cards, eligible: Bools) -> Doubles:
+        return self._policies[0].keys(demand, cards, eligible)
 
     def pick(self, demand: Demand, cards: Cards, eligible: Bools) -> Bools:
-        keys = [-policy.keys(demand, cards) for policy in reversed(self._policies)]
+        keys = [-policy.keys(demand, cards, eligible) for policy in reversed(self._policies)]
         order = np.lexsort((*keys, ~eligible), axis=1)[:, : demand.request.count]
         picked = np.zeros(eligible.shape, np.bool_)
         np.put_along_axis(picked, order, True, axis=1)

@@ -1,6 +1,6 @@
 """Prefer the card and the node that stay emptiest, so that pods disturb each other the least."""
 
-from tessera.engine.arrays import Doubles, Floats
+from tessera.engine.arrays import Bools, Doubles, Floats
 from tessera.engine.demand import Demand
 from tessera.engine.policies.usage import card_usage, node_usage
 from tessera.engine.policy import CardPolicy, NodePolicy
@@ -12,7 +12,7 @@ class SpreadCards(CardPolicy):
     def __init__(self, weights: ScoringWeights) -> None:
         self._weights = weights
 
-    def keys(self, demand: Demand, cards: Cards) -> Doubles:
+    def keys(self, demand: Demand, cards: Cards, eligible: Bools) -> Doubles:  # noqa: ARG002
         return -card_usage(demand, cards, self._weights)
 
 

@@ -1,0 +1,16 @@
+"""All benchmarks, in the order of docs/benchmarks.md. `python -m benchmarks decisions` runs one."""
+
+import sys
+
+from benchmarks import codecs, decisions, density, memory
+
+ALL = {"decisions": decisions.main, "memory": memory.main, "codecs": codecs.main, "density": density.main}
+
+if __name__ == "__main__":
+    names = sys.argv[1:] or list(ALL)
+    unknown = [name for name in names if name not in ALL]
+    if unknown:
+        sys.exit(f'benchmarks: "{unknown[0]}" is unknown, expected {", ".join(ALL)}')
+    for name in names:
+        print(f"\n== {name}", flush=True)
+        ALL[name]()
