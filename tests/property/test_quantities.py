@@ -25,6 +25,7 @@ def test_nobody_gets_less_than_they_asked_for(milli: int) -> None:
 @given(st.text(max_size=80))
 def test_any_text_is_an_amount_or_a_sentence(text: str) -> None:
     try:
-        assert bytes_of(text) >= 0
-    except InvalidQuantity as error:
-        assert "expected" in str(error)
+        amount = bytes_of(text)
+    except InvalidQuantity:
+        return
+    assert amount >= 0

@@ -101,7 +101,7 @@ class Decider:
 
     def observe(self, request: PodRequest) -> None:
         """A pod has arrived: policies that learn take note."""
-        self._policies.nodes(request.policy).observe(request)
+        self._policies.observe(request)
 
     def _outlook(self, request: PodRequest) -> Outlook:
         fleet, policy = self._fleet, self._policies.nodes(request.policy)

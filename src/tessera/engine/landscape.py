@@ -40,7 +40,7 @@ class Catalogue:
 
     def __init__(self, fleet: Fleet, shapes: Sequence[Shape], weights: Sequence[float], *, by_card: bool) -> None:
         devices = [shape.device for shape in shapes]
-        self.shapes = list(shapes)
+        self.shapes: list[Shape] = list(shapes)
         self.share = np.stack(
             [share_per_kind(Demand(device, fleet.kinds), fleet) for device in devices if device], axis=1
         ).astype(np.float32)
@@ -52,9 +52,18 @@ class Catalogue:
         self.frequency: Floats = np.array(weights, np.float32)
         self.weight: Floats = self.frequency
         if by_card:
-            weight = self.frequency * WHOLE / np.maximum(self.usual_share, 1.0)
+            weight = self.frequency * (self.usual_share > 0) * WHOLE / np.maximum(self.usual_share, 1.0)
             self.weight = (weight / max(float(weight.sum()), 1e-12)).astype(np.float32)
         self.amount: Floats = self.count * self.share * np.float32(MILLI_PER_PERCENT)
+
+    def part(self, positions: Rows) -> "Catalogue":
+        """The same figures for some of the shapes."""
+        other = object.__new__(Catalogue)
+        other.shapes = [self.shapes[position] for position in positions.tolist()]
+        other.share, other.amount = self.share[:, positions], self.amount[:, positions]
+        for name in ("count", "cpu", "memory", "usual_share", "frequency", "weight"):
+            setattr(other, name, getattr(self, name)[positions])
+        return other
 
 
 def share_per_kind(demand: Demand, fleet: Fleet) -> Ints:
@@ -145,8 +154,8 @@ class Landscape:
         lost = np.where(fits, sums[:, shapes:-2], sums[:, -2, None]) @ self._weight
         value: Floats = (-counts.lost * lost - counts.unusable * sums[:, -2]).astype(np.float32)
         if counts.useful:
-            both = by_cpu[:, :typical] * by_memory[:, :typical]
-            useful = np.divide(both, by_cards[:, :typical], out=np.zeros_like(both), where=fits)
+            both = by_cpu[:, :typical] * by_memory[:, :typical] * fits
+            useful = both / np.maximum(by_cards[:, :typical], 1.0)
             gained = np.einsum("dp,dp->d", useful, self._worth[self.node_kind[cards.rows]])
             value = value + np.float32(counts.useful) * gained
         return value, np.floor(copies[:, self._in_group]) @ self._groups

@@ -6,7 +6,9 @@ half-life counted in pods. A shape is what a pod takes of cards and host; who as
 
 from typing import NamedTuple
 
-from tessera.model.requests import DeviceRequest, PodRequest, Role
+from msgspec.structs import replace
+
+from tessera.model.requests import CardSelector, DeviceRequest, PodRequest, Role
 
 HALF_LIFE_PODS = 3_000
 _RESCALE_AT = 1e12
@@ -29,7 +31,18 @@ def shape_of(request: PodRequest) -> Shape:
         device for container in request.containers if container.role is not Role.INIT for device in container.devices
     ]
     largest = max(steady, key=lambda device: (device.count, device.cores_percent, device.memory_percent), default=None)
-    return Shape(largest, request.host.cpu_milli, request.host.memory_bytes)
+    return Shape(largest and _without_whims(largest), request.host.cpu_milli, request.host.memory_bytes)
+
+
+def _without_whims(device: DeviceRequest) -> DeviceRequest:
+    """The request without its priority and the cards it names: what is left comes again."""
+    kept = device.selector
+    if not (device.priority or kept.use_uuids or kept.avoid_uuids):
+        return device
+    selector = CardSelector(
+        use_types=kept.use_types, avoid_types=kept.avoid_types, mode=kept.mode, same_numa=kept.same_numa
+    )
+    return replace(device, priority=0, selector=selector)
 
 
 class Mix:

@@ -58,17 +58,17 @@ _SENTENCES: dict[Reason, str] = {
     Reason.HOST_MEMORY: "{need} bytes of memory wanted, {have} free",
     Reason.HOST_PODS: "the node runs all the pods it may, {have} of {need} places are free",
     Reason.NO_CARDS: "the node has no {detail} cards",
-    Reason.TOO_FEW_CARDS: "{need} cards wanted, the node has {have}",
-    Reason.CARD_UNHEALTHY: "{need} cards wanted, {have} are healthy",
-    Reason.CARD_CORDONED: "{need} cards wanted, {have} are not cordoned",
-    Reason.CARD_TYPE: "{need} cards wanted, {have} are of an accepted type",
-    Reason.CARD_UUID: "{need} cards wanted, {have} are among the accepted UUIDs",
-    Reason.CARD_MODE: "{need} cards wanted, {have} run in mode {detail}",
-    Reason.CARD_SLOTS: "{need} cards with a free slot wanted, {have} have one",
+    Reason.TOO_FEW_CARDS: "{wanted} wanted, the node has {have}",
+    Reason.CARD_UNHEALTHY: "{wanted} wanted, {have} healthy",
+    Reason.CARD_CORDONED: "{wanted} wanted, {have} not cordoned",
+    Reason.CARD_TYPE: "{wanted} wanted, {have} of an accepted type",
+    Reason.CARD_UUID: "{wanted} wanted, {have} among the accepted UUIDs",
+    Reason.CARD_MODE: "{wanted} wanted, {have} in mode {detail}",
+    Reason.CARD_SLOTS: "{wanted} with a free slot wanted, the node has {have}",
     Reason.CARD_MEMORY: "no card has {need} MiB free, the roomiest has {have} MiB",
     Reason.CARD_CORES: "no card has {need} % of its cores free, the idlest has {have} %",
-    Reason.CARD_EXCLUSIVE: "{need} idle cards wanted, {have} are idle",
-    Reason.CARD_NUMA: "{need} cards on one NUMA node wanted, at most {have} are together",
+    Reason.CARD_EXCLUSIVE: "{wanted} that nobody uses wanted, {have} idle",
+    Reason.CARD_NUMA: "{wanted} on one NUMA node wanted, at most {have} together",
     Reason.CARDS_TOGETHER: "each container finds cards alone, but not all of them together",
     Reason.QUOTA: "{detail} would be {need}, the quota allows {have}",
 }
@@ -82,5 +82,8 @@ def render(refusal: Refusal) -> str:
     """The sentence for people."""
     several = _SEVERAL.get(refusal.reason) if refusal.cards > 1 else None
     template = several or _SENTENCES[refusal.reason]
-    sentence = template.format(need=refusal.need, have=refusal.have, detail=refusal.detail, cards=refusal.cards)
+    wanted = "1 card" if refusal.need == 1 else f"{refusal.need} cards"
+    sentence = template.format(
+        need=refusal.need, have=refusal.have, detail=refusal.detail, cards=refusal.cards, wanted=wanted
+    )
     return f"{refusal.where}: {sentence}" if refusal.where else sentence

@@ -70,10 +70,16 @@ class PolicyBook:
         self._default = PolicyChoice(node=default.node or DEFAULT.node, cards=default.cards or DEFAULT.cards)
         shared = {name: make(Surroundings(fleet, live, seed)) for name, make in OF_BOTH.items()}
         self.fgd = cast(Fgd, shared["fgd"])
+        self._learning = [policy for policy in shared.values() if type(policy).observe is not NodePolicy.observe]
         self._make_nodes = {**OF_NODES, **{name: _always(policy) for name, policy in shared.items()}}
         self._make_cards = {**OF_CARDS, **{name: _always(policy) for name, policy in shared.items()}}
         self.nodes = lru_cache(maxsize=256)(self._find_nodes)
         self.cards = lru_cache(maxsize=256)(self._find_cards)
+
+    def observe(self, request: PodRequest) -> None:
+        """A pod has arrived: every policy that learns takes note, whichever the pod itself has chosen."""
+        for policy in self._learning:
+            policy.observe(request)
 
     def _find_nodes(self, choice: PolicyChoice) -> NodePolicy:
         """The node policy that a pod with this choice gets."""

@@ -17,17 +17,17 @@ from tessera.engine.fleet import Fleet
 from tessera.engine.landscape import Appraisal, Catalogue, Landscape, card_states, share_per_kind
 from tessera.engine.mix import A_WHOLE_CARD, Mix, Shape, most_typical, shape_of
 from tessera.engine.policy import CardPolicy, NodePolicy
+from tessera.engine.reserves import Reserves, is_special, node_sorts
 from tessera.engine.trial import Cards, Trial
-from tessera.model.requests import ANY_CARD, DeviceRequest, PodRequest
+from tessera.model.requests import DeviceRequest, PodRequest
 
 APPRAISAL = Appraisal(useful=0.4, lost=0.6)
 GAP_WEIGHT = 8000.0
 ORDER_WEIGHT = 100.0
 TIE_WIDTH = 50.0
-RESERVE_SIGMAS = 4.0
-NEGLIGIBLE = 0.01
 REVIEW_EVERY = 500
-DRIFT = 0.05
+DRIFT = 0.1  # fit again when this much of the mix has moved,
+NEWS = 0.002  # or when so many of the pods want something special that was unknown
 MAX_GROUP_SHAPES = 256
 MAX_PREFERENCES = 1024
 
@@ -40,7 +40,8 @@ class Defrag(NodePolicy, CardPolicy):
         self._live = live
         self._mix = mix or Mix()
         self._landscape: Landscape | None = None
-        self._reserves = _Reserves.none()
+        self._reserves = Reserves.none()
+        self._shapes = Catalogue(fleet, [A_WHOLE_CARD], [1.0], by_card=True)
         self._order: Floats = np.zeros(0, np.float32)
         self._preferences: dict[DeviceRequest, Doubles] = {}
         self._review_at = 1
@@ -96,13 +97,14 @@ class Defrag(NodePolicy, CardPolicy):
     def _review(self) -> None:
         """Fit again if the mix or the nodes have moved; if not, let the reserves follow the pods that are live now."""
         fleet, landscape, frequencies = self._fleet, self._landscape, _with_cards(self._mix)
-        moved = sum(abs(share - self._fitted.get(shape, 0.0)) for shape, share in frequencies)
         self._landscape = None
-        if landscape is None or landscape.layout != fleet.layout or moved > DRIFT:
+        moved = sum(abs(share - self._fitted.get(shape, 0.0)) for shape, share in frequencies)
+        news = sum(share for shape, share in frequencies if is_special(shape) and shape not in self._fitted)
+        if landscape is None or landscape.layout != fleet.layout or moved > DRIFT or news > NEWS:
             return
-        reserves = _Reserves.plan(fleet, landscape.catalogue, dict(frequencies), _live_shapes(self._live))
-        if reserves.has_groups_of(self._reserves) and np.array_equal(order_in_class(fleet), self._order):
-            self._landscape, self._reserves = landscape, reserves
+        followed = self._reserves.follow(fleet, self._shapes, dict(frequencies), _live_shapes(self._live))
+        if followed is not None and np.array_equal(order_in_class(fleet), self._order):
+            self._landscape, self._reserves = landscape, followed
 
     def _current(self) -> Landscape:
         if self._landscape is None or self._landscape.layout != self._fleet.layout:
@@ -120,10 +122,12 @@ class Defrag(NodePolicy, CardPolicy):
         special = [(shape, share) for shape, share in frequencies if is_special(shape)][:MAX_GROUP_SHAPES]
         shapes = list(dict.fromkeys(shape for shape, _ in [*typical, *special]))
         weight = dict(typical)
-        catalogue = Catalogue(fleet, shapes, [weight.get(shape, 0.0) for shape in shapes], by_card=True)
+        self._shapes = Catalogue(fleet, shapes, [weight.get(shape, 0.0) for shape in shapes], by_card=True)
+        self._reserves = Reserves.plan(fleet, self._shapes, self._fitted, _live_shapes(self._live))
         self._order = order_in_class(fleet)
-        self._reserves = _Reserves.plan(fleet, catalogue, self._fitted, _live_shapes(self._live))
-        return Landscape(fleet, catalogue, self._reserves.membership, APPRAISAL)
+        groups = self._reserves.membership
+        counted = np.flatnonzero((self._shapes.weight > 0) | groups.any(axis=1))
+        return Landscape(fleet, self._shapes.part(counted), groups[counted], APPRAISAL)
 
 
 def _with_cards(mix: Mix) -> list[tuple[Shape, float]]:
@@ -141,93 +145,13 @@ def _live_shapes(live: Mapping[PodRequest, int]) -> dict[Shape, int]:
     return shapes
 
 
-class _Reserves:
-    """Groups of shapes that few places can take, and what losing one of those places costs."""
-
-    def __init__(self, membership: Floats, amount: Floats, scale: Floats) -> None:
-        self.membership = membership  # shapes x groups: the part of each shape in its group
-        self.amount = amount  # milli-GPU of a usual pod of the group
-        self._scale = scale  # places to keep, by square-root staffing
-
-    @classmethod
-    def none(cls) -> "_Reserves":
-        nothing: Floats = np.zeros(0, np.float32)
-        return cls(np.zeros((0, 0), np.float32), nothing, nothing)
-
-    @classmethod
-    def plan(
-        cls, fleet: Fleet, catalogue: Catalogue, frequency: Mapping[Shape, float], live: Mapping[Shape, int]
-    ) -> "_Reserves":
-        groups = _group_shapes(fleet, catalogue)
-        share = np.array([frequency.get(shape, 1e-9) for shape in catalogue.shapes], np.float32)
-        milli = catalogue.count * catalogue.usual_share * np.float32(10.0)
-        mean_milli = float(share @ milli) / max(float(share.sum()), 1e-9)
-        cards = np.count_nonzero(fleet.kind[fleet.alive])
-        pods_when_full = cards * 1000.0 / max(mean_milli, 1.0)
-        membership = np.zeros((len(catalogue.shapes), len(groups)), np.float32)
-        amount, scale = np.zeros(len(groups), np.float32), np.ones(len(groups), np.float32)
-        for column, members in enumerate(groups):
-            part = share[members] / share[members].sum()
-            membership[members, column] = part
-            amount[column] = part @ milli[members]
-            now = sum(live.get(catalogue.shapes[member], 0) for member in members)
-            usual = max(now, float(share[members].sum()) * pods_when_full)
-            scale[column] = RESERVE_SIGMAS * max(usual, 1e-6) ** 0.5
-        return cls(membership, amount, scale)
-
-    def has_groups_of(self, other: "_Reserves") -> bool:
-        return np.array_equal(self.membership > 0, other.membership > 0)
-
-    def prices(self, copies: Doubles) -> Floats:
-        scarcity = np.exp(-copies / self._scale)
-        return np.where(scarcity < NEGLIGIBLE, 0.0, self.amount * scarcity).astype(np.float32)
-
-
-def is_special(shape: Shape) -> bool:
-    return shape.device is not None and (shape.device.count > 1 or shape.device.selector != ANY_CARD)
-
-
-def _group_shapes(fleet: Fleet, catalogue: Catalogue) -> list[list[int]]:
-    """Special shapes that want as many cards, whole or in part, of the same sort of nodes."""
-    classes = _node_classes(fleet)
-    groups: dict[tuple[object, ...], list[int]] = {}
-    for position, shape in enumerate(catalogue.shapes):
-        if is_special(shape):
-            hosts = _hosts_when_empty(fleet, catalogue, position, classes)
-            whole = bool(catalogue.usual_share[position] >= 100)
-            groups.setdefault((float(catalogue.count[position]), whole, hosts), []).append(position)
-    return list(groups.values())
-
-
-def _node_classes(fleet: Fleet) -> dict[tuple[int, int, int, int], int]:
-    """Each distinct sort of node (first card's kind, cards, CPU, memory) and a row that shows it."""
-    classes: dict[tuple[int, int, int, int], int] = {}
-    cards = np.count_nonzero(fleet.kind, axis=1)
-    for row in np.flatnonzero(fleet.alive):
-        kind = int(fleet.kind[row, 0]) if fleet.width else 0
-        classes.setdefault((kind, int(cards[row]), int(fleet.cpu_total[row]), int(fleet.memory_total[row])), int(row))
-    return classes
-
-
-def _hosts_when_empty(
-    fleet: Fleet, catalogue: Catalogue, position: int, classes: Mapping[tuple[int, int, int, int], int]
-) -> tuple[int, ...]:
-    shape, hosts = catalogue.shapes[position], list[int]()
-    for number, ((_, _, cpu, memory), row) in enumerate(classes.items()):
-        usable = np.count_nonzero(catalogue.share[fleet.kind[row], position])
-        if usable >= catalogue.count[position] and cpu >= shape.cpu_milli and memory >= shape.memory_bytes:
-            hosts.append(number)
-    return tuple(hosts)
-
-
 def order_in_class(fleet: Fleet) -> Floats:
-    """Where a node stands by name among nodes of its sort, 0 to 1: sorts of nodes fill in a fixed order."""
+    """Where a node stands by name among nodes of its class, 0 to 1: classes of nodes fill in a fixed order."""
     order: Floats = np.zeros(len(fleet.alive), np.float32)
-    members: dict[tuple[int, int, int], list[int]] = {}
-    cards = np.count_nonzero(fleet.kind, axis=1)
-    for row in sorted(np.flatnonzero(fleet.alive), key=lambda row: fleet.names[row]):
-        kind = int(fleet.kind[row, 0]) if fleet.width else 0
-        members.setdefault((kind, int(cards[row]), int(fleet.cpu_total[row])), []).append(int(row))
-    for rows in members.values():
+    classes: dict[tuple[int, int, int], list[int]] = {}
+    for (kind, cards, cpu, _), rows in node_sorts(fleet).items():
+        classes.setdefault((kind, cards, cpu), []).extend(rows)
+    for rows in classes.values():
+        rows.sort(key=fleet.names.__getitem__)
         order[rows] = np.arange(len(rows), dtype=np.float32) / len(rows)
     return order

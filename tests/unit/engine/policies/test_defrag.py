@@ -13,15 +13,13 @@ from tessera.engine.policies.defrag import (
     APPRAISAL,
     GAP_WEIGHT,
     MAX_PREFERENCES,
-    NEGLIGIBLE,
     ORDER_WEIGHT,
-    RESERVE_SIGMAS,
     REVIEW_EVERY,
     TIE_WIDTH,
     Defrag,
-    is_special,
     order_in_class,
 )
+from tessera.engine.reserves import NEGLIGIBLE, SIGMAS, is_special
 from tessera.model.devices import Device, Node
 from tessera.model.requests import CardSelector, PodRequest, PolicyChoice
 from tests.builders import a_card, a_node, a_pod, a_ref, a_want, an_allocation
@@ -150,7 +148,7 @@ class TestReserves:
         # arrivals of 1/32 x 8 + 31/32 cards each fill the cluster with cards / 1.21875 pods, of which 1/32 want eight
         for racks in (1, 4):
             usual = 8 * racks / 1.21875 / 32
-            expected = 8000 * np.exp(-racks / (RESERVE_SIGMAS * usual**0.5))
+            expected = 8000 * np.exp(-racks / (SIGMAS * usual**0.5))
             assert price(racks) == pytest.approx(expected if expected >= 80 else 0, rel=0.02)
 
     def test_the_price_of_lost_places_is_taken_from_the_score(self):
@@ -324,7 +322,7 @@ def test_the_document_has_the_figures_of_the_code():
     text = (Path(__file__).parents[4] / "docs/policies.md").read_text(encoding="utf-8")
     weights = f"{APPRAISAL.useful}·ΔU - {APPRAISAL.lost}·ΔF + {GAP_WEIGHT:.0f}·ΔV - Σ price_g · lost_g"
     assert f"⌊ ({weights} - {ORDER_WEIGHT:.0f}·order) / {TIE_WIDTH:.0f} ⌋" in text
-    assert f"exp(-C_g / ({RESERVE_SIGMAS:.0f}·√M_g))" in text
+    assert f"exp(-C_g / ({SIGMAS:.0f}·√M_g))" in text
     assert f"below {NEGLIGIBLE:.0%} of that pod".replace("%", " %") in text
     assert f"then every {REVIEW_EVERY}" in text
     assert f"A pod counts half after {HALF_LIFE_PODS:,} more" in text
