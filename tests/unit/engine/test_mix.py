@@ -3,6 +3,7 @@
 import pytest
 
 from tessera.engine.mix import Mix, Shape, most_typical, shape_of
+from tessera.model.requests import CardSelector
 from tests.builders import GIB, a_pod, a_sidecar, a_want, an_app, an_init
 
 
@@ -104,3 +105,12 @@ class TestTypicalShapes:
         few = [(shape(1), 0.9), (shape(2), 0.1)]
         assert most_typical(few) == few
         assert most_typical([]) == []
+
+
+def test_who_is_asked_for_by_name_and_how_urgently_is_not_part_of_the_shape():
+    plain = a_pod(a_want(1, memory_mib=1000))
+    pinned = a_pod(a_want(1, memory_mib=1000, priority=1, selector=CardSelector(use_uuids=("GPU-7",))))
+    typed = a_pod(a_want(1, memory_mib=1000, selector=CardSelector(use_types=("T4",), avoid_uuids=("GPU-7",))))
+
+    assert shape_of(pinned) == shape_of(plain)
+    assert shape_of(typed) == shape_of(a_pod(a_want(1, memory_mib=1000, selector=CardSelector(use_types=("T4",)))))

@@ -326,3 +326,27 @@ def test_the_document_has_the_figures_of_the_code():
     assert f"below {NEGLIGIBLE:.0%} of that pod".replace("%", " %") in text
     assert f"then every {REVIEW_EVERY}" in text
     assert f"A pod counts half after {HALF_LIFE_PODS:,} more" in text
+
+
+def test_it_learns_from_pods_that_chose_another_policy():
+    world = a_world(a_rack("a", 1))
+    for _ in range(4):
+        world.decider.observe(a_pod(a_want(1, memory_percent=50), policy=PolicyChoice(node="binpack")))
+    assert defrag_of(world)._current().gap_price[1][50] == pytest.approx(0.5)
+
+
+def test_a_shape_that_no_card_can_hold_does_not_weigh():
+    misspelt = percent(50, selector=CardSelector(use_types=("A1000",)))
+    world = a_world(a_rack("a", 2), seen=[percent(50)] * 6 + [misspelt] * 2)
+    catalogue = defrag_of(world)._current().catalogue
+    weights = dict(zip(catalogue.shapes, catalogue.weight.tolist(), strict=True))
+    assert weights[shape_of(percent(50))] == pytest.approx(1.0)
+    assert weights.get(shape_of(misspelt), 0.0) == 0.0
+
+
+def test_a_shape_that_is_new_and_special_is_fitted_at_the_next_review():
+    world = a_world(a_rack("a", 4), seen=[cards(1)] * 512)
+    world.scores(cards(1))
+    for number in range(REVIEW_EVERY):
+        world.decider.observe(cards(4 if number < 3 else 1))
+    assert shape_of(cards(4)) in defrag_of(world)._current().catalogue.shapes
