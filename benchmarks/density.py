@@ -48,13 +48,15 @@ def _run(
     began = perf_counter()
     campaign = Campaign(policies=policies, seeds=seeds, churn_percent=churn)
     outcomes = run_campaign(scenario, campaign, on_progress=_show)
-    print("\r" + " " * 30 + "\r", end="")
+    _show(None)
     return {policy: list(found) for policy, found in outcomes.items()}, perf_counter() - began
 
 
-def _show(progress: Progress) -> None:
+def _show(progress: Progress | None) -> None:
+    """Progress on a terminal; None wipes it away."""
     if os.isatty(1):
-        print(f"\r  {progress.part:.0%} of {progress.replays} replays", end="", flush=True)
+        text = f"  {progress.part:.0%} of {progress.replays} replays" if progress else ""
+        print(f"\r{text:<30}", end="" if text else "\r", flush=True)
 
 
 if __name__ == "__main__":

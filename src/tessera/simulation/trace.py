@@ -91,10 +91,6 @@ def _arrival(row: Row, where: str) -> Arrival:
     milli = _number(row, "gpu_milli", where, most=CARD_MILLI)
     if bool(cards) != bool(milli):
         raise InvalidTrace(f"{where}: num_gpu is {cards} and gpu_milli is {milli}, expected both to be zero or neither")
-    if cards > 1 and milli < CARD_MILLI:
-        raise InvalidTrace(
-            f"{where}: {cards} cards of {milli} thousandths each, expected {CARD_MILLI} for several cards"
-        )
     models = dict.fromkeys(model.strip() for model in (row.get("gpu_spec") or "").split("|") if model.strip())
     return make_arrival(
         _text(row, "name", where),

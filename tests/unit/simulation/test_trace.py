@@ -31,6 +31,15 @@ def test_the_short_lists_without_optional_columns_are_read(trace: Trace) -> None
     assert read_trace(nodes, pods).pods[0].milli == 810
 
 
+def test_parts_of_several_cards_are_read_too(trace: Trace) -> None:
+    nodes, pods = trace
+    pods.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np-0,1000,1024,2,500\n")
+    pod = read_trace(nodes, pods).pods[0]
+
+    assert pod.milli == 1000
+    assert pod.request.containers[0].devices[0].count == 2
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
@@ -47,10 +56,6 @@ def test_the_short_lists_without_optional_columns_are_read(trace: Trace) -> None
         (f"name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,{'9' * 50},1,1,10\n", "cpu_milli is "),
         ("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1,1,1,1001\n", 'gpu_milli is "1001", expected'),
         ("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1,1,1,0\n", "num_gpu is 1 and gpu_milli is 0, expected both"),
-        (
-            "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np,1,1,2,500\n",
-            "2 cards of 500 thousandths each, expected 1000",
-        ),
         ("name,cpu_milli,memory_mib,num_gpu,gpu_milli\n,1,1,1,500\n", "name is empty, expected a name"),
         ("name,cpu_milli,memory_mib,num_gpu,gpu_milli\n", "no pod asks for a card, expected at least one"),
         ('name,cpu_milli,memory_mib,num_gpu,gpu_milli\n"p,1,1,1,500\n', "not CSV"),
