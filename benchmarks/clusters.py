@@ -1,19 +1,34 @@
 """Clusters for the benchmarks: nodes of eight cards, and a mix of forty shapes, most of them fractions."""
 
+from collections.abc import Sequence
 from random import Random
 
 from tessera.engine.deciding import Decider
 from tessera.engine.ledger import Ledger
 from tessera.engine.policies import PolicyBook
 from tessera.model.devices import Device, Host, Link, Node
-from tessera.model.requests import ContainerRequest, DeviceRequest, HostRequest, PodRef, PodRequest, PolicyChoice, Role
+from tessera.model.requests import (
+    ANY_CARD,
+    CardSelector,
+    ContainerRequest,
+    DeviceRequest,
+    HostRequest,
+    PodRef,
+    PodRequest,
+    PolicyChoice,
+    Role,
+)
 
 GIB = 2**30
 CARD_MIB = 81_920
 FOREVER = float("inf")
 
 
-def a_node(number: int, cards: int = 8) -> Node:
+def a_model(number: int) -> str:
+    return f"NVIDIA A{100 + number}-SXM4-80GB"
+
+
+def a_node(number: int, cards: int = 8, model: str = "NVIDIA A100-SXM4-80GB") -> Node:
     name = f"node-{number:05d}"
     uuids = [f"GPU-{number:08x}-0000-4000-8000-{index:012x}" for index in range(cards)]
     devices = tuple(
@@ -21,7 +36,7 @@ def a_node(number: int, cards: int = 8) -> Node:
             uuid=uuid,
             index=index,
             vendor="NVIDIA",
-            model="NVIDIA A100-SXM4-80GB",
+            model=model,
             slots=10,
             memory_mib=CARD_MIB,
             numa=index // 4,
@@ -48,24 +63,37 @@ def shapes() -> list[PodRequest]:
     return found
 
 
-def _pod(cards: int, memory_mib: int, cores: int, cpu_milli: int) -> PodRequest:
-    device = DeviceRequest(vendor="NVIDIA", count=cards, memory_mib=memory_mib, cores_percent=cores)
+def _pod(cards: int, memory_mib: int, cores: int, cpu_milli: int, selector: CardSelector = ANY_CARD) -> PodRequest:
+    device = DeviceRequest(vendor="NVIDIA", count=cards, memory_mib=memory_mib, cores_percent=cores, selector=selector)
     host = HostRequest(cpu_milli=cpu_milli, memory_bytes=cpu_milli * GIB // 500)
     return PodRequest(containers=(ContainerRequest(Role.APP, (device,)),), host=host)
+
+
+def many_shapes() -> list[PodRequest]:
+    """Two hundred shapes, most of them for one of twelve models only."""
+    found = [_pod(1, CARD_MIB * share // 100, 0, 4_000) for share in range(10, 50, 5)]
+    for model in range(12):
+        selector = CardSelector(use_types=(a_model(model),))
+        for cards in (1, 2, 4, 8):
+            for cpu in (500, 1_000, 1_500, 2_000):
+                found.append(_pod(cards, CARD_MIB, 100, cpu * cards, selector))
+    return found
 
 
 class Cluster:
     """A ledger with pods on it, and a way to let them come and go."""
 
-    def __init__(self, nodes: int, policy: PolicyChoice, *, seed: int = 1) -> None:
+    def __init__(
+        self, nodes: int, policy: PolicyChoice, *, seed: int = 1, wanted: Sequence[PodRequest] = (), models: int = 1
+    ) -> None:
         self.random = Random(seed)
         self.ledger = Ledger()
         for number in range(nodes):
-            self.ledger.put_node(a_node(number))
+            self.ledger.put_node(a_node(number, model=a_model(number % models)))
         self.book = PolicyBook(self.ledger.fleet, self.ledger.live, default=policy)
         self.decider = Decider(self.ledger, self.book)
         self.live: list[str] = []
-        self._shapes = shapes()
+        self._shapes = wanted or shapes()
         self._weights = [8 if shape.containers[0].devices[0].count == 1 else 1 for shape in self._shapes]
         self._placed = 0
 

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
+from msgspec.structs import replace
 
-from benchmarks.clusters import Cluster
+from benchmarks.clusters import Cluster, many_shapes
 from tessera.engine.ledger import Ledger
 from tessera.model.requests import PodRequest, PolicyChoice
 
@@ -27,6 +28,7 @@ def main() -> None:
             choice = _choice(name)
             _print(nodes, pods, name, _steady_state(cluster, choice, measured))
     _print_growth()
+    _print_many_shapes()
     _print_peers()
 
 
@@ -37,12 +39,10 @@ def _choice(name: str) -> PolicyChoice:
 
 def _steady_state(cluster: Cluster, choice: PolicyChoice, measured: int) -> np.ndarray:
     """Milliseconds of each decision while a pod leaves for every one that comes."""
-    import msgspec
-
     times: list[float] = []
     for turn in range(WARM_UP + measured):
         cluster.leave()
-        request = msgspec.structs.replace(cluster.draw(), policy=choice)
+        request = replace(cluster.draw(), policy=choice)
         cluster.decider.observe(request)
         began = perf_counter()
         cluster.decider.candidates(request)
@@ -64,6 +64,14 @@ def _print_growth() -> None:
     for pods in (1_000, 4_000, 10_000):
         cluster.fill(pods)
         _print(1_000, pods, "binpack", _steady_state(cluster, _choice("binpack"), 1_000))
+
+
+def _print_many_shapes() -> None:
+    print("\ntwo hundred shapes, twelve models (5000 x 8, defrag):")
+    binpack = PolicyChoice(node="binpack", cards=("binpack",))
+    cluster = Cluster(5_000, binpack, wanted=many_shapes(), models=12)
+    cluster.fill(10_000)
+    _print(5_000, 10_000, "defrag", _steady_state(cluster, _choice("defrag"), 2_000))
 
 
 def _print_peers() -> None:

@@ -10,6 +10,7 @@ TesseraError
 │   ├── InvalidPolicy     a scheduling policy or its weights
 │   └── InvalidTrace      a trace file or a simulation option
 ├── DiscoveryFailed       the hardware or its driver did not answer
+├── SimulationFailed      the machine did not let a simulation end
 └── LedgerConflict        the ledger was asked for what would over-commit or contradict it
 
 The message is one sentence: what failed, on which object, with which value, what was expected, what to do.
@@ -57,6 +58,10 @@ class InvalidTrace(InvalidInput):
 
 class DiscoveryFailed(TesseraError):
     code = "DiscoveryFailed"
+
+
+class SimulationFailed(TesseraError):
+    code = "SimulationFailed"
 
 
 class LedgerConflict(TesseraError):

@@ -55,6 +55,11 @@ def read_containers(text: str) -> list[list[Fields]]:
     return [read_flat(container) for container in text.split(";")[:-1]]
 
 
+def read_joined(text: str) -> list[list[Fields]]:
+    """As Volcano writes it: between two containers stands a `;`, after the last one none."""
+    return [read_flat(container) for container in text.split(";")]
+
+
 def read_flat(text: str) -> list[Fields]:
     cards = [entry.split(",") for entry in text.split(":") if entry]
     return [{"uuid": c[0], "type": c[1], "memory": int(c[2]), "cores": int(c[3])} for c in cards]

@@ -136,6 +136,12 @@ def test_device_lists():
     assert encode_seed_devices(Allocation("n", containers)) == flat
 
 
+def test_a_device_list_of_volcano():
+    text = golden("devices.volcano")
+    containers = decode_containers(text, "pod p: volcano.sh/vgpu-ids-new", 3)
+    assert [[share_fields(share) for share in shares] for shares in containers] == reader.read_joined(text)
+
+
 def test_a_consumed_device_list():
     taken = take_container(golden("devices.containers"), "pod p: key")
     assert taken is not None

@@ -51,7 +51,7 @@ def devices(draw: st.DrawFn, uuid: str) -> Device:
         cores_percent=draw(st.sampled_from([100, 100, 100, 200])),
         numa=draw(st.integers(0, 1)),
         healthy=draw(st.sampled_from([True] * 7 + [False])),
-        mode=draw(st.sampled_from(["hami-core", "hami-core", "mig"])),
+        mode=draw(st.sampled_from(["hami-core", "hami-core", "mps"])),
     )
 
 
@@ -97,7 +97,7 @@ def wants(draw: st.DrawFn, vendor: str, uuids: tuple[str, ...] = ()) -> DeviceRe
             avoid_types=draw(some),
             use_uuids=draw(few),
             avoid_uuids=draw(few),
-            mode=draw(st.sampled_from(["", "", "", "mig"])),
+            mode=draw(st.sampled_from(["", "", "", "mps"])),
             same_numa=draw(st.booleans()),
         ),
     )

@@ -13,10 +13,13 @@ from tessera.errors import InvalidAnnotation, InvalidPolicy
 from tessera.model.allocations import Allocation, CardShare
 from tessera.model.annotations import (
     allocations,
+    binding,
     extras,
     handshakes,
+    keys,
     links,
     locks,
+    metax,
     mig,
     registers,
     results,
@@ -25,6 +28,7 @@ from tessera.model.annotations import (
 )
 
 WHERE = "node n: key"
+BIND_KEYS = (keys.BIND_PHASE, keys.BIND_TIME, keys.VOLCANO_TIME)
 VENDORS = ["MLU", "Mthreads", "Metax-SGPU", "kunlun", "AWSNeuron", "Enflame", "Ascend910B4", "NVIDIA"]
 
 
@@ -57,6 +61,9 @@ DECODERS: dict[str, Callable[[str], object]] = {
     "weights": lambda text: selectors.decode_weights(text, WHERE),
     "list": selectors.decode_list,
     "flag": lambda text: selectors.decode_flag(text, WHERE),
+    "topology": lambda text: metax.decode_topology(text, WHERE),
+    "locks": lambda text: locks.read_locks(dict.fromkeys(keys.NODE_LOCKS, text), WHERE),
+    "bind state": lambda text: binding.read_bind_state(dict.fromkeys(BIND_KEYS, text), WHERE),
     "inventory": lambda text: versioned.decode_inventory(text, WHERE),
     "allocation": lambda text: versioned.decode_allocation(text, WHERE),
     "extras": decode_all_extras,

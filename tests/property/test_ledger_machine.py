@@ -232,7 +232,8 @@ class World:
         found = set[str]()
         for name, node in self.nodes.items():
             cpu, memory, places = hosts[name]
-            if not node.host.ready or cpu < host.cpu_milli or memory < host.memory_bytes or places < 1:
+            short = (host.cpu_milli and cpu < host.cpu_milli) or (host.memory_bytes and memory < host.memory_bytes)
+            if not node.host.ready or short or places < 1:
                 continue
             good = [
                 device

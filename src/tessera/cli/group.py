@@ -1,8 +1,11 @@
 """The `tessera` command and how its errors look: one sentence on stderr, exit code 1, never a traceback."""
 
 import importlib
+import io
+import os
 import sys
 from collections.abc import Mapping
+from typing import Any, cast
 
 import click
 
@@ -30,21 +33,42 @@ class LazyGroup(click.Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="tessera")
-def tessera() -> None:
+@click.pass_context
+def tessera(ctx: click.Context) -> None:
     """Share, schedule and drive accelerators."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
 
 
 def main() -> None:
+    _print_what_the_encoding_has()
     try:
         tessera.main(standalone_mode=False)
+        if sys.stdout:
+            sys.stdout.flush()
     except TesseraError as error:
         sys.exit(f"tessera: {error}")
     except click.ClickException as error:
         sys.exit(f"tessera: {error.format_message()}")
     except (click.Abort, KeyboardInterrupt):
         sys.exit("tessera: interrupted")
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
+    except BrokenPipeError:  # while flushing; click and rich end as quietly when they meet it
+        _drop_output()
+        sys.exit(1)
+    except OSError as error:
+        _drop_output()
+        sys.exit(f"tessera: the output cannot be written: {error.strerror or error}")
+
+
+def _print_what_the_encoding_has() -> None:
+    """A file name that the encoding of stdout cannot spell is shown with question marks."""
+    stdout: object = sys.stdout
+    if isinstance(stdout, io.TextIOWrapper):
+        cast("io.TextIOWrapper[Any]", stdout).reconfigure(errors="replace")
+
+
+def _drop_output() -> None:
+    """What is still in the buffer would fail once more when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

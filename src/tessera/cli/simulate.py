@@ -1,26 +1,40 @@
 """`tessera simulate`: what would a policy have done with this cluster and these pods?"""
 
-import sys
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from tessera.cli.simulation_progress import shown_progress
 from tessera.cli.simulation_report import print_report, report_of
 from tessera.engine.policies import NODE_POLICIES
-from tessera.errors import InvalidTrace
-from tessera.simulation import campaign as campaigns
+from tessera.errors import InvalidPolicy, InvalidTrace
 from tessera.simulation.campaign import Campaign, run_campaign
+from tessera.simulation.choices import parse_choice
 from tessera.simulation.dump import read_dump
 from tessera.simulation.made_up import make_up_cluster
 from tessera.simulation.replay import Outcome
-from tessera.simulation.scenario import Scenario
+from tessera.simulation.scenario import Scenario, counted
 from tessera.simulation.trace import read_trace
 
 FIRST_SEED = 42
-POLICIES = tuple(name for name in NODE_POLICIES if name != "topology-aware")
+HAMI_DEFAULT = "binpack/spread"
+POLICIES = (*(name for name in NODE_POLICIES if name != "topology-aware"), HAMI_DEFAULT)
+MOST_NOTES = 10
+
+
+class Percent(click.FloatRange):
+    """A range that "not a number" is outside of."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value} is not a number from {self.min:g} to {self.max:g}.", param, ctx)
+        return number
 
 
 @click.command()
@@ -37,7 +51,10 @@ POLICIES = tuple(name for name in NODE_POLICIES if name != "topology-aware")
 )
 @click.option("--cluster", help="A cluster made up on the spot: NODESxCARDS, such as 1000x8.")
 @click.option(
-    "--policy", default="defrag", show_default=True, help=f"One of {', '.join(POLICIES)}, several with commas, or all."
+    "--policy",
+    default="defrag",
+    show_default=True,
+    help=f"One of {', '.join(NODE_POLICIES)}, or NODE/CARD such as {HAMI_DEFAULT}; several with commas, or all.",
 )
 @click.option(
     "--seeds",
@@ -50,12 +67,10 @@ POLICIES = tuple(name for name in NODE_POLICIES if name != "topology-aware")
     "--demand",
     default=130.0,
     show_default=True,
-    type=click.FloatRange(1, 1000),
+    type=Percent(1, 1000),
     help="Arriving demand in percent of all cards.",
 )
-@click.option(
-    "--churn", type=click.FloatRange(1, 100), help="Let pods leave so that the load is held at this percentage."
-)
+@click.option("--churn", type=Percent(1, 100), help="Let pods leave so that the load is held at this percentage.")
 @click.option("--workers", type=click.IntRange(1, 256), help="Processes to use; by default one per core.")
 @click.option("--output", "-o", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
@@ -76,9 +91,11 @@ def command(
     tessera simulate --nodes nodes.csv --pods pods.csv --policy all --seeds 10
     tessera simulate --cluster 1000x8 --policy defrag,fgd --churn 90
     """
+    policies = _policies(policy)
     scenario = _scenario(nodes, pods, dump, cluster)
+    _tell(scenario.notes)
     campaign = Campaign(
-        policies=_policies(policy),
+        policies=policies,
         seeds=tuple(range(FIRST_SEED, FIRST_SEED + seeds)),
         demand_percent=demand,
         churn_percent=churn,
@@ -87,7 +104,7 @@ def command(
     if output == "json":
         report = report_of(outcomes)
         data = report[campaign.policies[0]] if policy != "all" and len(outcomes) == 1 else {"policies": report}
-        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(data)) + b"\n")
+        click.echo(msgspec.json.format(msgspec.json.encode(data)))
     else:
         print_report(Console(), scenario, campaign, outcomes)
 
@@ -113,23 +130,21 @@ def _policies(text: str) -> tuple[str, ...]:
         return POLICIES
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in names:
-        if name not in POLICIES:
-            raise InvalidTrace(f'--policy is "{name}", expected {", ".join(POLICIES)} or all')
+        try:
+            parse_choice(name)
+        except InvalidPolicy as error:
+            raise InvalidPolicy(f'--policy is "{text}": {error}') from error
     return names
 
 
-def _run(scenario: Scenario, campaign: Campaign, workers: int | None) -> dict[str, list[Outcome]]:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(f"{scenario.title}: {len(campaign.policies) * len(campaign.seeds)} replays", total=1.0)
+def _tell(notes: Sequence[str]) -> None:
+    for note in notes[:MOST_NOTES]:
+        click.echo(f"tessera: {note}", err=True)
+    if len(notes) > MOST_NOTES:
+        click.echo(f"tessera: and {len(notes) - MOST_NOTES} more", err=True)
 
-        def show(progress: campaigns.Progress) -> None:
-            bar.update(task, completed=progress.part)
 
-        outcomes = run_campaign(scenario, campaign, workers=workers, on_progress=show)
-    return {policy: list(found) for policy, found in outcomes.items()}
+def _run(scenario: Scenario, campaign: Campaign, workers: int | None) -> Mapping[str, Sequence[Outcome]]:
+    title = f"{scenario.title}: {counted(len(campaign.policies) * len(campaign.seeds), 'replay')}"
+    with shown_progress(title, Console(stderr=True)) as show:
+        return run_campaign(scenario, campaign, workers=workers, on_progress=show)

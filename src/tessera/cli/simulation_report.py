@@ -8,17 +8,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from tessera.cli.simulation_plot import carries, colour_of, letter_of, plot
 from tessera.simulation.campaign import Campaign
 from tessera.simulation.replay import Outcome
-from tessera.simulation.scenario import CARD_MILLI, Scenario
+from tessera.simulation.scenario import CARD_MILLI, Scenario, counted
 
 FIGURES = ("allocated_percent_at_100", "allocated_percent_at_130", "rejected_percent", "decisions_per_second")
-COLOURS = ("cyan", "magenta", "green", "yellow", "blue", "red", "white", "bright_black")
-PLOT_ROWS, PLOT_FROM = 12, 60
-DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+NOTHING = "–"
+
+Outcomes = Mapping[str, Sequence[Outcome]]
 
 
-def report_of(outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, dict[str, Any]]:
+def report_of(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
     """For each policy the means over its seeds, and every seed's own figures."""
     return {
         policy: {
@@ -29,8 +30,11 @@ def report_of(outcomes: Mapping[str, Sequence[Outcome]]) -> dict[str, dict[str, 
     }
 
 
-def mean_of(outcomes: Sequence[Outcome], figure: str) -> float:
-    return round(sum(getattr(outcome, figure) for outcome in outcomes) / len(outcomes), 4)
+def mean_of(outcomes: Sequence[Outcome], figure: str) -> float | None:
+    """None where the demand of the figure never arrived."""
+    values: list[float | None] = [getattr(outcome, figure) for outcome in outcomes]
+    known = [value for value in values if value is not None]
+    return round(sum(known) / len(known), 4) if len(known) == len(values) else None
 
 
 def _without_curve(outcome: Outcome) -> dict[str, Any]:
@@ -39,72 +43,40 @@ def _without_curve(outcome: Outcome) -> dict[str, Any]:
     return data
 
 
-def print_report(
-    console: Console, scenario: Scenario, campaign: Campaign, outcomes: Mapping[str, Sequence[Outcome]]
-) -> None:
-    cards, seeds = scenario.capacity_milli // CARD_MILLI, len(campaign.seeds)
-    console.print(
-        f"[bold]{scenario.title}[/bold]: {len(scenario.nodes)} nodes, {cards} cards, {seeds} orders of arrival"
-    )
+def print_report(console: Console, scenario: Scenario, campaign: Campaign, outcomes: Outcomes) -> None:
     ranked = sorted(outcomes, key=lambda policy: _merit(outcomes[policy], campaign), reverse=True)
-    console.print(_table(ranked, campaign, outcomes))
-    if campaign.churn_percent is None:
-        _print_plot(console, ranked, outcomes)
+    curves = [outcomes[policy][0].curve for policy in ranked]
+    lines = plot(console, curves) if campaign.churn_percent is None else []
+    console.print(_title(scenario, len(campaign.seeds)), soft_wrap=True)
+    marks = [f"{letter_of(position)} " if lines and len(ranked) > 1 else "" for position in range(len(ranked))]
+    console.print(_table(ranked, marks, campaign, outcomes, NOTHING if carries(console, NOTHING) else "-"))
+    for line in lines:
+        console.print(line)
+
+
+def _title(scenario: Scenario, seeds: int) -> Text:
+    nodes, cards = counted(len(scenario.nodes), "node"), counted(scenario.capacity_milli // CARD_MILLI, "card")
+    return Text(scenario.title, "bold").append(f": {nodes}, {cards}, {counted(seeds, 'order')} of arrival", "not bold")
 
 
 def _merit(outcomes: Sequence[Outcome], campaign: Campaign) -> float:
-    if campaign.churn_percent is not None:
-        return -mean_of(outcomes, "rejected_percent")
-    return mean_of(outcomes, "allocated_percent_at_100")
+    allocated = mean_of(outcomes, "allocated_percent_at_100")
+    if campaign.churn_percent is not None or allocated is None:
+        return -(mean_of(outcomes, "rejected_percent") or 0.0)
+    return allocated
 
 
-def _table(ranked: Sequence[str], campaign: Campaign, outcomes: Mapping[str, Sequence[Outcome]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("policy")
+def _table(ranked: Sequence[str], marks: Sequence[str], campaign: Campaign, outcomes: Outcomes, nothing: str) -> Table:
     held = campaign.churn_percent
-    headings = ("at 100 % demand", "at 130 %") if held is None else ()
-    for heading in (*headings, "rejected" if held is None else f"rejected, load held at {held:g} %", "decisions/s"):
-        table.add_column(heading, justify="right")
+    headings = ("at 100 % demand", "at 130 %", "rejected") if held is None else (f"rejected, load held at {held:g} %",)
+    figures = FIGURES[:3] if held is None else FIGURES[2:3]
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("policy", overflow="fold")
+    for heading in (*headings, "decisions/s"):
+        table.add_column(heading, justify="right", overflow="fold")
     for position, policy in enumerate(ranked):
-        found = outcomes[policy]
-        allocated = [f"{mean_of(found, figure):.2f} %" for figure in FIGURES[:2]] if held is None else []
-        rejected = f"{mean_of(found, 'rejected_percent'):.2f} %"
-        speed = f"{mean_of(found, 'decisions_per_second'):,.0f}"
-        table.add_row(Text(policy, COLOURS[position % len(COLOURS)]), *allocated, rejected, speed)
+        means = [mean_of(outcomes[policy], figure) for figure in figures]
+        percents = [nothing if mean is None else f"{mean:.2f} %" for mean in means]
+        speed = f"{mean_of(outcomes[policy], 'decisions_per_second') or 0:,.0f}"
+        table.add_row(Text(marks[position] + policy, colour_of(position)), *percents, speed)
     return table
-
-
-def _print_plot(console: Console, ranked: Sequence[str], outcomes: Mapping[str, Sequence[Outcome]]) -> None:
-    """Allocated against arrived demand, from 60 % up, in braille dots; the first seed of each policy."""
-    columns = 65
-    canvas: dict[tuple[int, int], tuple[int, str]] = {}
-    for position, policy in reversed(list(enumerate(ranked))):
-        for x, percent in _points(outcomes[policy][0].curve, columns):
-            y = round((100 - percent) / (100 - PLOT_FROM) * (PLOT_ROWS * 4 - 1))
-            if 0 <= y < PLOT_ROWS * 4:
-                cell = y // 4, x // 2
-                dots = canvas.get(cell, (0, ""))[0] | DOTS[y % 4][x % 2]
-                canvas[cell] = dots, COLOURS[position % len(COLOURS)]
-    console.print("\nallocated, % of all cards", style="dim")
-    for row in range(PLOT_ROWS):
-        label = 100 - round(row * (100 - PLOT_FROM) / PLOT_ROWS)
-        line = Text(f"{label:>4} " if row % 3 == 0 else "     ", "dim")
-        for column in range(columns):
-            dots, colour = canvas.get((row, column), (0, ""))
-            line.append(chr(0x2800 + dots) if dots else " ", colour)
-        console.print(line)
-    console.print(Text(f"     {PLOT_FROM}{'arrived demand, % of all cards':^{columns - 6}}130", "dim"))
-
-
-def _points(curve: Sequence[float], columns: int) -> list[tuple[int, float]]:
-    """Two dots per column, from 60 to 130 percent of arrived demand."""
-    width = columns * 2
-    points: list[tuple[int, float]] = []
-    for x in range(width):
-        arrived = PLOT_FROM + x * (130 - PLOT_FROM) / (width - 1)
-        low = int(arrived)
-        if low + 1 < len(curve):
-            points.append((x, curve[low] + (curve[low + 1] - curve[low]) * (arrived - low)))
-        elif low < len(curve):
-            points.append((x, curve[low]))
-    return points

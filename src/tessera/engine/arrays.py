@@ -12,4 +12,3 @@ Longs = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Rows = NDArray[np.intp]
-Selection = Rows | slice

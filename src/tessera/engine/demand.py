@@ -11,6 +11,7 @@ from tessera.engine.fleet import Fleet, Kind
 from tessera.model.requests import CardSelector, DeviceRequest
 
 LARGEST = 2**31 - 1
+MIG_MODE = "mig"
 
 
 class Demand:
@@ -23,7 +24,7 @@ class Demand:
         self.request = request
         self.of_vendor: Bools = np.array([kind.slots > 0 and kind.vendor == request.vendor for kind in kinds])
         self.type_matches: Bools = np.array([accepts_type(selector, kind.model) for kind in kinds])
-        self.mode_matches: Bools = np.array([not selector.mode or kind.mode in selector.mode for kind in kinds])
+        self.mode_matches: Bools = np.array([accepts_mode(selector, kind.mode) for kind in kinds])
         self.usable: Bools = self.of_vendor & self.type_matches & self.mode_matches
         self.memory: Ints = np.array([min(request.memory_on(kind.memory_mib), LARGEST) for kind in kinds], np.int32)
         self.exclusive: Bools = np.array([request.cores_percent >= kind.cores_percent for kind in kinds])
@@ -34,6 +35,11 @@ def accepts_type(selector: CardSelector, model: str) -> bool:
     if any(word.lower() in model for word in selector.avoid_types):
         return False
     return not selector.use_types or any(word.lower() in model for word in selector.use_types)
+
+
+def accepts_mode(selector: CardSelector, mode: str) -> bool:
+    """A card that is sliced in hardware is given in slices, which is not done yet: until then it is given to nobody."""
+    return mode != MIG_MODE and (not selector.mode or mode in selector.mode)
 
 
 class Demands:

@@ -92,7 +92,7 @@ def _refuse_cards(demand: Demand, cards: Cards, policy: CardPolicy) -> list[tupl
     stages, everything = _Stages(demand, cards), np.ones(kind.shape, np.bool_)
     stages.require(everything, _missing(stages, demand))
     stages.require(demand.type_matches[kind], stages.counting(Reason.CARD_TYPE))
-    stages.require(demand.mode_matches[kind], stages.counting(Reason.CARD_MODE, request.selector.mode))
+    stages.require(demand.mode_matches[kind], stages.counting(Reason.CARD_MODE))
     if request.selector.use_uuids or request.selector.avoid_uuids:
         stages.require(accepted_uuids(demand, cards), stages.counting(Reason.CARD_UUID))
     stages.require(fleet.healthy[cards.rows], stages.counting(Reason.CARD_UNHEALTHY))

@@ -35,7 +35,6 @@ class Fleet:
         self.names: list[str] = []
         self.hosts: list[Host] = []
         self.uuids: list[tuple[str, ...]] = []
-        self.indexes: list[tuple[int, ...]] = []
         self.row_of: dict[str, int] = {}
         self.kinds: list[Kind] = [Kind()]
         self.kind_slots: Ints = np.ones(1, np.int32)  # one, not zero, for kind 0: others divide by it
@@ -45,7 +44,6 @@ class Fleet:
         self._patterns: list[Ints] = [np.zeros((0, 0), np.int32)]
         self._pattern_ids: dict[bytes, int] = {}
         self._links: Floats = np.zeros((0, 0, 0), np.float32)
-        self._islands: dict[tuple[str, str], int] = {}
         self._vacant: list[int] = []
         self.layout = 0  # grows whenever arrays are replaced or a kind is added
         self.sequence = 0
@@ -62,7 +60,6 @@ class Fleet:
         self.healthy: Bools = np.zeros(cards, np.bool_)
         self.cordoned: Bools = np.zeros(cards, np.bool_)
         self.numa: Ints = np.zeros(cards, np.int32)
-        self.island: Ints = np.zeros(cards, np.int32)
         self.link_pattern: Ints = np.zeros(rows, np.int32)
         self.alive: Bools = np.zeros(rows, np.bool_)
         self.cpu_total: Longs = np.zeros(rows, np.int64)
@@ -110,7 +107,6 @@ class Fleet:
             cards[row] = 0
         self.healthy[row] = False
         self.uuids[row] = ()
-        self.indexes[row] = ()
         self._vacant.append(row)
         self.touch(row)
         return row
@@ -123,11 +119,6 @@ class Fleet:
         uuids = self.uuids[row]
         return uuids.index(uuid) if uuid in uuids else None
 
-    def set_health(self, row: int, column: int, *, healthy: bool, cordoned: bool) -> None:
-        self.healthy[row, column] = healthy
-        self.cordoned[row, column] = cordoned
-        self.touch(row)
-
     def _new_row(self, name: str) -> int:
         if self._vacant:
             row = self._vacant.pop()
@@ -139,7 +130,6 @@ class Fleet:
             self.names.append(name)
             self.hosts.append(Host(cpu_milli=0, memory_bytes=0))
             self.uuids.append(())
-            self.indexes.append(())
         self.row_of[name] = row
         self._name_rank = None
         return row
@@ -149,7 +139,7 @@ class Fleet:
         before = dict(vars(self))
         old_rows, old_width = len(self.alive), self.width
         self._allocate(rows, width)
-        for name in ("kind", "free_slots", "free_memory", "free_cores", "healthy", "cordoned", "numa", "island"):
+        for name in ("kind", "free_slots", "free_memory", "free_cores", "healthy", "cordoned", "numa"):
             getattr(self, name)[:old_rows, :old_width] = before[name]
         for name in (
             "alive",
@@ -177,9 +167,7 @@ class Fleet:
             self.healthy[row, column] = device.healthy
             self.cordoned[row, column] = device.uuid in node.cordoned_uuids
             self.numa[row, column] = device.numa
-            self.island[row, column] = self._island_id(node.name, device.island)
         self.uuids[row] = tuple(device.uuid for device in node.devices)
-        self.indexes[row] = tuple(device.index for device in node.devices)
         self._fill_links(row, node)
 
     def _fill_links(self, row: int, node: Node) -> None:
@@ -223,11 +211,6 @@ class Fleet:
             self.kind_cores = np.append(self.kind_cores, np.int32(kind.cores_percent))
             self.layout += 1
         return known
-
-    def _island_id(self, node: str, island: str) -> int:
-        if not island:
-            return 0
-        return self._islands.setdefault((node, island), len(self._islands) + 1)
 
 
 def check_node(node: Node) -> None:

@@ -1,8 +1,9 @@
 """Which nodes a pod may be on at all, cards apart.
 
-The kube-scheduler filters modelled here are NodeUnschedulable, NodeReady, NodeAffinity with nodeSelector, and
-TaintToleration; CPU, memory and the pod count are arithmetic and belong to the trial. Inter-pod affinity, topology
-spread, volumes and ports are not modelled.
+The kube-scheduler filters modelled here are NodeUnschedulable, NodeAffinity with nodeSelector, and TaintToleration;
+CPU, memory and the pod count are arithmetic and belong to the trial. Inter-pod affinity, topology spread, volumes and
+ports are not modelled. That a node which is not ready takes nobody is a rule of our own: a card behind a kubelet that
+does not answer cannot be handed out, whatever the pod tolerates.
 """
 
 from collections.abc import Mapping

@@ -31,7 +31,7 @@ class Appraisal(NamedTuple):
     unusable: float = 0.0
 
 
-class Catalogue:
+class ShapeTable:
     """The typical shapes as columns: what each takes of a card of each kind and of the host.
 
     `weights` say how often each shape comes. With `by_card` a shape counts by how many of it a card could hold, and
@@ -56,9 +56,9 @@ class Catalogue:
             self.weight = (weight / max(float(weight.sum()), 1e-12)).astype(np.float32)
         self.amount: Floats = self.count * self.share * np.float32(MILLI_PER_PERCENT)
 
-    def part(self, positions: Rows) -> "Catalogue":
+    def part(self, positions: Rows) -> "ShapeTable":
         """The same figures for some of the shapes."""
-        other = object.__new__(Catalogue)
+        other = object.__new__(ShapeTable)
         other.shapes = [self.shapes[position] for position in positions.tolist()]
         other.share, other.amount = self.share[:, positions], self.amount[:, positions]
         for name in ("count", "cpu", "memory", "usual_share", "frequency", "weight"):
@@ -87,7 +87,7 @@ def card_states(cards: Cards) -> Ints:
 class Landscape:
     """The tables for one catalogue of shapes, and their sums over every node of the fleet."""
 
-    def __init__(self, fleet: Fleet, catalogue: Catalogue, groups: Floats, appraisal: Appraisal) -> None:
+    def __init__(self, fleet: Fleet, catalogue: ShapeTable, groups: Floats, appraisal: Appraisal) -> None:
         """`groups` maps shapes (rows) to the groups whose remaining copies are counted (columns)."""
         self.fleet = fleet
         self._appraisal = appraisal
@@ -175,7 +175,7 @@ class Landscape:
         return self._appraisal.useful * useful - self._appraisal.lost * lost + gap_weight * change[:, -1]
 
 
-def _card_table(catalogue: Catalogue, gap_price: Doubles, typical: int) -> Floats:
+def _card_table(catalogue: ShapeTable, gap_price: Doubles, typical: int) -> Floats:
     """One row per card state: copies of each shape, milli lost to each typical one, idle milli, worth of the gap."""
     kinds, shapes = catalogue.share.shape
     free = np.arange(STATES, dtype=np.float32)
@@ -191,7 +191,7 @@ def _card_table(catalogue: Catalogue, gap_price: Doubles, typical: int) -> Float
     return table.reshape(kinds * STATES, -1)
 
 
-def gap_prices(catalogue: Catalogue) -> Doubles:
+def gap_prices(catalogue: ShapeTable) -> Doubles:
     """The worth of a gap on a card of each kind; kinds on which the shapes take the same share are priced once."""
     fractional = (catalogue.count == 1) & (catalogue.weight > 0)
     prices = np.zeros((len(catalogue.share), STATES))
@@ -204,7 +204,7 @@ def gap_prices(catalogue: Catalogue) -> Doubles:
     return prices
 
 
-def _price_kind(shares: Floats, fractional: Bools, catalogue: Catalogue) -> Doubles:
+def _price_kind(shares: Floats, fractional: Bools, catalogue: ShapeTable) -> Doubles:
     wanted: dict[int, float] = {}
     for position in np.flatnonzero(fractional):
         size = int(shares[position])

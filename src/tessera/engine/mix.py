@@ -30,8 +30,12 @@ def shape_of(request: PodRequest) -> Shape:
     steady = [
         device for container in request.containers if container.role is not Role.INIT for device in container.devices
     ]
-    largest = max(steady, key=lambda device: (device.count, device.cores_percent, device.memory_percent), default=None)
+    largest = max(steady, key=_size, default=None)
     return Shape(largest and _without_whims(largest), request.host.cpu_milli, request.host.memory_bytes)
+
+
+def _size(device: DeviceRequest) -> tuple[int, ...]:
+    return device.count, device.cores_percent, device.memory_percent, device.memory_mib
 
 
 def _without_whims(device: DeviceRequest) -> DeviceRequest:

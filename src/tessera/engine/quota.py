@@ -5,21 +5,13 @@ sum of its pods' charges, which the ledger keeps. A limit of zero blocks; no lim
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from tessera.engine.charges import NOTHING, Charge
 from tessera.engine.ledger import Ledger
 from tessera.model.allocations import Allocation
+from tessera.model.quotas import Limits
 from tessera.model.refusals import Reason, Refusal
 from tessera.model.requests import DeviceRequest, PodRequest, Role
-
-
-class Limits(NamedTuple):
-    """What one namespace may hold of one vendor's cards; None where nothing is said."""
-
-    cards: int | None = None
-    memory_mib: int | None = None
-    cores_percent: int | None = None
 
 
 def check_request(ledger: Ledger, namespace: str, request: PodRequest, limits: Mapping[str, Limits]) -> Refusal | None:

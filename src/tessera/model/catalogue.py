@@ -10,7 +10,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from tessera.model.annotations.registers import RegisterFormat
+from tessera.model.annotations.binding import AllocationKeys
+from tessera.model.annotations.registers import CoresCount, RegisterFormat
+from tessera.model.annotations.selectors import SelectorKeys
 
 Word = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=63)]
 Key = Annotated[
@@ -28,25 +30,34 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class ResourceNames(Entry, frozen=True, kw_only=True):
-    """The keys under `resources.limits`. A vendor that hands out whole cards has a count and nothing else."""
+    """The keys under `resources.limits`. A vendor that hands out whole cards has a count and nothing else.
+
+    Aliases are other keys for the same, as Volcano has them; where both stand, they must agree.
+    """
 
     count: Key
     count_aliases: tuple[Key, ...] = ()
     memory: Key | None = None
+    memory_aliases: tuple[Key, ...] = ()
     memory_percent: Key | None = None
+    memory_percent_aliases: tuple[Key, ...] = ()
     cores: Key | None = None
+    cores_aliases: tuple[Key, ...] = ()
     priority: Key | None = None
 
     def by_key(self) -> dict[str, ResourceRole]:
-        named: tuple[tuple[str | None, ResourceRole], ...] = (
-            (self.count, "count"),
-            *((alias, "count") for alias in self.count_aliases),
-            (self.memory, "memory"),
-            (self.memory_percent, "memory_percent"),
-            (self.cores, "cores"),
-            (self.priority, "priority"),
+        return dict(self.named())
+
+    def named(self) -> tuple[tuple[str, ResourceRole], ...]:
+        """Every key with its role, main keys before their aliases; a key that stands twice is here twice."""
+        named: tuple[tuple[ResourceRole, tuple[str | None, ...]], ...] = (
+            ("count", (self.count, *self.count_aliases)),
+            ("memory", (self.memory, *self.memory_aliases)),
+            ("memory_percent", (self.memory_percent, *self.memory_percent_aliases)),
+            ("cores", (self.cores, *self.cores_aliases)),
+            ("priority", (self.priority,)),
         )
-        return {key: role for key, role in named if key is not None}
+        return tuple((key, role) for role, keys in named for key in keys if key is not None)
 
     def of_role(self, role: ResourceRole) -> tuple[str, ...]:
         return tuple(key for key, has in self.by_key().items() if has == role)
@@ -61,14 +72,22 @@ class Defaults(Entry, frozen=True, kw_only=True):
 
 
 class AnnotationKeys(Entry, frozen=True, kw_only=True):
-    """On the node: register, handshake, links; the rest is on the pod. Without `register`, capacity tells the cards."""
+    """On the node: register, handshake, links; the rest is on the pod. Without `register`, capacity tells the cards.
+
+    `register_cores` is what the register's devcore counts: percent of a card, or units of which a card has any number.
+    Aliases are read where the main key says nothing, and never written.
+    """
 
     register: Key | None = None
+    register_aliases: tuple[Key, ...] = ()
     register_format: RegisterFormat = RegisterFormat.HAMI
+    register_cores: CoresCount = "percent"
     handshake: Key | None = None
     handshake_aliases: tuple[Key, ...] = ()
     to_allocate: Key | None = None
+    to_allocate_aliases: tuple[Key, ...] = ()
     allocated: Key
+    allocated_aliases: tuple[Key, ...] = ()
     use_type: Key | None = None
     avoid_type: Key | None = None
     use_uuid: Key | None = None
@@ -77,11 +96,26 @@ class AnnotationKeys(Entry, frozen=True, kw_only=True):
     numa_bind: Key | None = None
     links: Key | None = None
 
+    def selector_keys(self) -> SelectorKeys:
+        return SelectorKeys(
+            use_type=self.use_type,
+            avoid_type=self.avoid_type,
+            use_uuid=self.use_uuid,
+            avoid_uuid=self.avoid_uuid,
+            mode=self.mode,
+            numa_bind=self.numa_bind,
+        )
+
     def owned(self) -> tuple[str, ...]:
         """The keys that carry cards, which no other vendor may use."""
         keys = (self.register, self.handshake, self.to_allocate, self.allocated)
         named = tuple(key for key in keys if key is not None)
-        return (*named, *self.handshake_aliases)
+        lists = (*self.to_allocate_aliases, *self.allocated_aliases)
+        return (*named, *self.register_aliases, *self.handshake_aliases, *lists)
+
+    def registers(self) -> tuple[str, ...]:
+        """Where the cards may stand, in the order in which to look."""
+        return (*((self.register,) if self.register else ()), *self.register_aliases)
 
     def all(self) -> tuple[str, ...]:
         keys = (self.use_type, self.avoid_type, self.use_uuid, self.avoid_uuid, self.mode, self.numa_bind, self.links)
@@ -139,6 +173,7 @@ class Vendor(Entry, frozen=True, kw_only=True):
 
     `cores_per_card` is what the cores resource counts to on a whole card: 100 where it is a percentage.
     `card_id` names cards that have no name of their own: simulated ones, and those known only as a node's capacity.
+    `capacity_counts` is the resource that tells how many those are: cores, where the count counts shares of cards.
     """
 
     name: Word
@@ -150,6 +185,7 @@ class Vendor(Entry, frozen=True, kw_only=True):
     cores_per_card: Size = 100
     slots: Size = 1
     assumed_memory_mib: Count = 0
+    capacity_counts: Literal["count", "cores"] = "count"
     card_id: Text = "{node}-{vendor}-{index}"
     defaults: Defaults = Defaults()
     rules: tuple[Word, ...] = ()
@@ -205,6 +241,17 @@ class Catalogue:
     def by_annotation(self, key: str) -> tuple[Vendor, ...]:
         """Several only where vendors share a selector, as MetaX's whole and shared cards do."""
         return self._by_annotation.get(key, ())
+
+    def allocation_keys(self) -> dict[str, AllocationKeys]:
+        """Where each vendor's device lists stand on a pod."""
+        return {
+            vendor.name: AllocationKeys(
+                vendor.annotations.to_allocate or "",
+                vendor.annotations.allocated,
+                (*vendor.annotations.allocated_aliases, *vendor.annotations.to_allocate_aliases),
+            )
+            for vendor in self.vendors
+        }
 
     def managed_resources(self) -> tuple[str, ...]:
         """Every resource that kube-scheduler must leave to us, in a stable order."""

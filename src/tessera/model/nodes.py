@@ -1,9 +1,11 @@
 """A Kubernetes Node, as JSON gives it, read into what it has.
 
 Cards come from our own inventory annotation where there is one, else from each vendor's register in whatever form it
-was written. One broken card does not hide the others: what could not be read is told beside what could.
+was written, else from the node's capacity. One broken card does not hide the others: what could not be read is told
+beside what could.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -11,15 +13,19 @@ import msgspec
 from tessera.errors import InvalidAnnotation, InvalidInventory, InvalidQuantity
 from tessera.model.annotations import keys
 from tessera.model.annotations.links import decode_links
-from tessera.model.annotations.registers import read_register
 from tessera.model.annotations.selectors import decode_cordon
-from tessera.model.annotations.versioned import decode_inventory
 from tessera.model.catalogue import Catalogue
-from tessera.model.devices import Device, Host, Link, Node, Taint
-from tessera.model.mismatches import explain_mismatch
+from tessera.model.devices import Host, Link, Node, Taint
+from tessera.model.mismatches import explain_mismatch, show
+from tessera.model.node_cards import read_cards
 from tessera.model.quantities import bytes_of, count_of, milli_of
 
 DEFAULT_PODS = 110
+_EXAMPLES = {
+    "cpu": 'a quantity such as "15500m"',
+    "memory": 'a quantity such as "64Gi"',
+    "pods": 'a whole number such as "110"',
+}
 
 
 class NodeReading(msgspec.Struct, frozen=True):
@@ -61,8 +67,12 @@ class _Status(_Part, frozen=True, kw_only=True):
 
 class _Document(_Part, frozen=True, kw_only=True):
     metadata: _Metadata
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+_NO_SPEC = _Spec()
+_NO_STATUS = _Status()
 
 
 def read_node(node: object, vendors: Catalogue) -> NodeReading:
@@ -71,12 +81,14 @@ def read_node(node: object, vendors: Catalogue) -> NodeReading:
         document = msgspec.convert(node, _Document)
     except msgspec.ValidationError as error:
         raise InvalidInventory(f"node: {explain_mismatch(error, node)}") from None
-    complaints: list[str] = []
     name, annotations = document.metadata.name, document.metadata.annotations or {}
+    status = document.status or _NO_STATUS
+    cards = read_cards(name, annotations, status.capacity or {}, status.allocatable or {}, vendors)
+    complaints = list(cards.complaints)
     read = Node(
         name=name,
         host=_read_host(document),
-        devices=_read_devices(name, annotations, vendors, complaints),
+        devices=cards.devices,
         links=_read_links(name, annotations, vendors, complaints),
         cordoned_uuids=frozenset(decode_cordon(annotations.get(keys.DEVICE_CORDON, ""))),
     )
@@ -84,39 +96,32 @@ def read_node(node: object, vendors: Catalogue) -> NodeReading:
 
 
 def _read_host(document: _Document) -> Host:
-    status, spec = document.status, document.spec
+    status, spec = document.status or _NO_STATUS, document.spec or _NO_SPEC
+    where = f"node {document.metadata.name}"
+    return Host(
+        cpu_milli=_read_amount(status, "cpu", milli_of, 0, where),
+        memory_bytes=_read_amount(status, "memory", bytes_of, 0, where),
+        pods=_read_amount(status, "pods", count_of, DEFAULT_PODS, where),
+        labels=tuple(sorted((document.metadata.labels or {}).items())),
+        taints=tuple(Taint(taint.key, taint.value or "", taint.effect) for taint in spec.taints or ()),
+        ready=all(condition.status == "True" for condition in status.conditions or () if condition.type == "Ready"),
+        unschedulable=bool(spec.unschedulable),
+    )
+
+
+def _read_amount(
+    status: _Status, resource: str, counting: Callable[[str | int | float], int], default: int, where: str
+) -> int:
+    """What the node has of a resource: allocatable, or all of it where nothing is said of that."""
     amounts = {**(status.capacity or {}), **(status.allocatable or {})}
+    value = amounts.get(resource, default)
     try:
-        return Host(
-            cpu_milli=milli_of(amounts.get("cpu", 0)),
-            memory_bytes=bytes_of(amounts.get("memory", 0)),
-            pods=count_of(amounts.get("pods", DEFAULT_PODS)),
-            labels=tuple(sorted((document.metadata.labels or {}).items())),
-            taints=tuple(Taint(taint.key, taint.value or "", taint.effect) for taint in spec.taints or ()),
-            ready=all(condition.status == "True" for condition in status.conditions or () if condition.type == "Ready"),
-            unschedulable=bool(spec.unschedulable),
-        )
-    except InvalidQuantity as error:
-        raise InvalidInventory(f"node {document.metadata.name}: allocatable {error}") from None
-
-
-def _read_devices(
-    node: str, annotations: dict[str, str], vendors: Catalogue, complaints: list[str]
-) -> tuple[Device, ...]:
-    if keys.INVENTORY in annotations:
-        try:
-            return decode_inventory(annotations[keys.INVENTORY], f"node {node}: {keys.INVENTORY}")
-        except InvalidAnnotation as error:
-            complaints.append(str(error))
-    devices: dict[str, Device] = {}
-    for vendor in vendors:
-        key = vendor.annotations.register
-        if key is not None and key in annotations:
-            where = f"node {node}: {key}"
-            reading = read_register(annotations[key], vendor=vendor.name, where=where, node=node)
-            complaints.extend(reading.complaints)
-            devices |= {device.uuid: device for device in reading.devices if device.uuid not in devices}
-    return tuple(devices.values())
+        return counting(value)
+    except InvalidQuantity:
+        named = "allocatable" if resource in (status.allocatable or {}) else "capacity"
+        raise InvalidInventory(
+            f"{where}: {named} {resource} is {show(value)}, expected {_EXAMPLES[resource]}"
+        ) from None
 
 
 def _read_links(node: str, annotations: dict[str, str], vendors: Catalogue, complaints: list[str]) -> tuple[Link, ...]:

@@ -115,6 +115,6 @@ def _read_fields(expressions: Iterable[Expression]) -> tuple[LabelRule, ...]:
 
 def _read_toleration(part: TolerationPart, index: int) -> Toleration:
     operator = part.operator or "Equal"
-    if operator not in ("Equal", "Exists", "Gt", "Lt"):
+    if operator not in ("Equal", "Exists"):
         raise InvalidRequest(f"spec.tolerations[{index}].operator is {show(operator)}, expected Equal or Exists")
     return Toleration(key=part.key or "", operator=operator, value=part.value or "", effect=part.effect or "")

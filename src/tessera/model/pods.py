@@ -6,25 +6,22 @@ much later as a pod with the wrong card.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import msgspec
 
 from tessera.errors import InvalidInput, InvalidQuantity, InvalidRequest
-from tessera.model.annotations import keys
-from tessera.model.annotations.selectors import decode_list, decode_weights
+from tessera.model.annotations.selectors import read_policy, read_selector
 from tessera.model.catalogue import Catalogue, ResourceRole, Vendor
 from tessera.model.mismatches import show
 from tessera.model.pod_documents import NO_METADATA, NO_RESOURCES, Container, Values, read_document, read_head
 from tessera.model.pod_hosts import is_sidecar, read_host_request
 from tessera.model.quantities import bytes_of, count_of
 from tessera.model.requests import (
-    EQUAL_WEIGHTS,
-    CardSelector,
     ContainerRequest,
     DeviceRequest,
     PodRef,
     PodRequest,
-    PolicyChoice,
     Role,
 )
 
@@ -45,7 +42,11 @@ def read_pod_ref(pod: object) -> PodRef:
 
 
 def read_pod_request(pod: object, vendors: Catalogue, refine: Refine) -> PodRequest:
-    """What the pod asks for. `refine` applies the peculiarities that a vendor's file names."""
+    """What the pod asks for. `refine` applies the peculiarities that a vendor's file names.
+
+    Memory of 0, in MiB or percent, is memory not given, as it is to HAMi: the container gets the vendor's default,
+    which is a whole card unless the vendor's file says otherwise.
+    """
     ref = read_pod_ref(pod)
     try:
         document = read_document(pod)
@@ -61,7 +62,7 @@ def read_pod_request(pod: object, vendors: Catalogue, refine: Refine) -> PodRequ
                 for role, container in (*init, *apps)
             ),
             host=read_host_request(spec),
-            policy=_read_policy(annotations),
+            policy=read_policy(annotations),
         )
     except InvalidInput as error:
         raise type(error)(f"{ref}: {error}") from None
@@ -101,11 +102,11 @@ def _read_devices(
 
 def _read_device(vendor: Vendor, figures: Figures, annotations: Annotations) -> DeviceRequest | None:
     """One vendor's figures as a request; None where nothing is asked for. Cores may still exceed a whole card."""
-    count = _read_count(figures.get("count", []))
-    memory_mib = sum(_read_memory_mib(vendor, figure) for figure in figures.get("memory", []))
-    percent = sum(_read_percent(figure) for figure in figures.get("memory_percent", []))
-    cores = _read_cores(vendor, figures.get("cores", []))
-    priority = sum(_read_whole(figure, 'a whole number such as "1"') for figure in figures.get("priority", []))
+    count = _agreed(figures.get("count", []), partial(_read_whole, expected='a whole number of cards such as "1"'))
+    memory_mib = _agreed(figures.get("memory", []), partial(_read_memory_mib, vendor)) or 0
+    percent = _agreed(figures.get("memory_percent", []), _read_percent) or 0
+    cores = _agreed(figures.get("cores", []), partial(_read_cores, vendor))
+    priority = _agreed(figures.get("priority", []), partial(_read_whole, expected='a whole number such as "1"')) or 0
     wanted = _positive_figures(figures, memory_mib, percent, cores)
     if count == 0 and wanted:
         key = figures["count"][0].key
@@ -126,7 +127,7 @@ def _read_device(vendor: Vendor, figures: Figures, annotations: Annotations) -> 
         memory_percent=percent,
         cores_percent=cores if cores is not None else 100 if percent == 100 else vendor.defaults.cores_percent,
         priority=priority,
-        selector=_read_selector(vendor, annotations),
+        selector=read_selector(annotations, vendor.annotations.selector_keys()),
     )
 
 
@@ -140,14 +141,14 @@ def _positive_figures(figures: Figures, memory_mib: int, percent: int, cores: in
     return [figures[role][0] for role, amount in amounts if amount]
 
 
-def _read_count(figures: list[_Figure]) -> int | None:
-    """The count under its key or an alias; both may stand there if they agree."""
-    counts = [(_read_whole(figure, 'a whole number of cards such as "1"'), figure) for figure in figures]
-    for count, figure in counts[1:]:
-        if count != counts[0][0]:
-            first = counts[0][1].key
+def _agreed(figures: list[_Figure], read: Callable[[_Figure], int]) -> int | None:
+    """A figure under its key or an alias, None where it is under neither; both may stand there if they agree."""
+    amounts = [(read(figure), figure) for figure in figures]
+    for amount, figure in amounts[1:]:
+        if amount != amounts[0][0]:
+            first = amounts[0][1].key
             raise InvalidRequest(f"{figure.key} is {_quote(figure)}, expected the same as {first}; keep one of the two")
-    return counts[0][0] if counts else None
+    return amounts[0][0] if amounts else None
 
 
 def _read_memory_mib(vendor: Vendor, figure: _Figure) -> int:
@@ -188,11 +189,9 @@ def _read_percent(figure: _Figure) -> int:
     return percent
 
 
-def _read_cores(vendor: Vendor, figures: list[_Figure]) -> int | None:
+def _read_cores(vendor: Vendor, figure: _Figure) -> int:
     """Percent of a card. Parts of a percent are dropped: sixteen sixteenths must still fit on one card."""
-    if not figures:
-        return None
-    units = _read_whole(figures[0], f"a whole number from 0 to {vendor.cores_per_card}")
+    units = _read_whole(figure, f"a whole number from 0 to {vendor.cores_per_card}")
     return max(1, units * 100 // vendor.cores_per_card) if units else 0
 
 
@@ -215,43 +214,8 @@ def _quote(figure: _Figure) -> str:
     return show(str(value)) if is_number else show(value)
 
 
-def _read_selector(vendor: Vendor, annotations: Annotations) -> CardSelector:
-    named = vendor.annotations
-    return CardSelector(
-        use_types=_read_list(annotations, named.use_type),
-        avoid_types=_read_list(annotations, named.avoid_type),
-        use_uuids=_read_list(annotations, named.use_uuid),
-        avoid_uuids=_read_list(annotations, named.avoid_uuid),
-        mode=annotations.get(named.mode, "") if named.mode else "",
-        same_numa=_read_switch(annotations, named.numa_bind),
-    )
-
-
 def _read_texts(annotations: Values) -> Annotations:
     for key, value in annotations.items():
         if not isinstance(value, str | None):
             raise InvalidRequest(f"{key} is {show(value)}, expected a string")
     return {key: value.strip() for key, value in annotations.items() if value is not None}
-
-
-def _read_list(annotations: Annotations, key: str | None) -> tuple[str, ...]:
-    return decode_list(annotations.get(key, "")) if key else ()
-
-
-def _read_switch(annotations: Annotations, key: str | None) -> bool:
-    text = annotations.get(key, "") if key else ""
-    if text in ("1", "t", "T", "true", "True", "TRUE"):
-        return True
-    if text in ("", "0", "f", "F", "false", "False", "FALSE"):
-        return False
-    raise InvalidRequest(f'{key} is {show(text)}, expected "true" or "false"')
-
-
-def _read_policy(annotations: Annotations) -> PolicyChoice:
-    """The names as written; which of them exist is for the engine to say."""
-    weights = annotations.get(keys.SCORING_WEIGHTS, "")
-    return PolicyChoice(
-        node=annotations.get(keys.NODE_POLICY, ""),
-        cards=_read_list(annotations, keys.CARD_POLICY),
-        weights=decode_weights(weights, keys.SCORING_WEIGHTS) if weights else EQUAL_WEIGHTS,
-    )

@@ -63,7 +63,7 @@ _SENTENCES: dict[Reason, str] = {
     Reason.CARD_CORDONED: "{wanted} wanted, {have} not cordoned",
     Reason.CARD_TYPE: "{wanted} wanted, {have} of an accepted type",
     Reason.CARD_UUID: "{wanted} wanted, {have} among the accepted UUIDs",
-    Reason.CARD_MODE: "{wanted} wanted, {have} in mode {detail}",
+    Reason.CARD_MODE: "{wanted} wanted, {have} in a mode that will do",
     Reason.CARD_SLOTS: "{wanted} with a free slot wanted, the node has {have}",
     Reason.CARD_MEMORY: "no card has {need} MiB free, the roomiest has {have} MiB",
     Reason.CARD_CORES: "no card has {need} % of its cores free, the idlest has {have} %",
@@ -74,7 +74,7 @@ _SENTENCES: dict[Reason, str] = {
 }
 _SEVERAL: dict[Reason, str] = {
     Reason.CARD_MEMORY: "fewer than {cards} cards have {need} MiB free, the {cards} roomiest have {have} MiB each",
-    Reason.CARD_CORES: "fewer than {cards} cards have {need} % of their cores, the {cards} idlest have {have} % each",
+    Reason.CARD_CORES: "fewer than {cards} cards have {need} % of their cores free, the {cards} idlest {have} % each",
 }
 
 

@@ -7,10 +7,12 @@ import multiprocessing
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.sharedctypes import SynchronizedArray
 
 import msgspec
 
+from tessera.errors import SimulationFailed
 from tessera.simulation.replay import Outcome, run
 from tessera.simulation.scenario import Scenario
 
@@ -47,10 +49,15 @@ def run_campaign(
     for variable in THREADS_OF_NUMPY:
         os.environ.setdefault(variable, "1")
     width = min(workers or os.cpu_count() or 1, len(tasks))
-    with ProcessPoolExecutor(width, spawn, _remember, (scenario, campaign, counters)) as pool:
+    pool = ProcessPoolExecutor(width, spawn, _remember, (scenario, campaign, counters))
+    try:
         futures = [pool.submit(_replay, position, *task) for position, task in enumerate(tasks)]
         _watch(futures, counters, on_progress)
-        outcomes = dict(zip(tasks, (future.result() for future in futures), strict=True))
+    except (BrokenProcessPool, MemoryError) as error:
+        raise SimulationFailed("a worker process died, probably out of memory; try fewer --workers") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+    outcomes = dict(zip(tasks, (future.result() for future in futures), strict=True))
     return {policy: [outcomes[policy, seed] for seed in campaign.seeds] for policy in campaign.policies}
 
 
@@ -59,14 +66,12 @@ def _watch(
     counters: "SynchronizedArray[int]",
     on_progress: Callable[[Progress], None] | None,
 ) -> None:
+    """Wait for all, or raise what the first that fails has raised."""
     pending = set(futures)
     while pending:
         ended, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
         for future in ended:
-            if future.exception() is not None:
-                for other in pending:
-                    other.cancel()
-                return
+            future.result()
         if on_progress is not None:
             part = sum(counters[:]) / (PROGRESS_SCALE * len(futures))
             on_progress(Progress(len(futures) - len(pending), len(futures), part))

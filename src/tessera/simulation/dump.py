@@ -1,7 +1,7 @@
 """Reading a cluster dump: nodes and pods as `kubectl get nodes,pods -A -o json` prints them.
 
 The pods of the dump, wherever they run now, become the list that arrivals are drawn from; the nodes start empty. So
-the dump answers "would another policy have held more of this?".
+the dump answers "would another policy have held more of this?". What of it could not be used is told in the notes.
 """
 
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from typing import Any, cast
 
 import msgspec
 
-from tessera.engine.demand import accepts_type
 from tessera.errors import InvalidInput, InvalidTrace
 from tessera.model.catalogue import Catalogue
 from tessera.model.devices import Node
-from tessera.model.nodes import read_node
+from tessera.model.nodes import NodeReading, read_node
 from tessera.model.pods import read_pod_ref, read_pod_request
-from tessera.model.requests import DEFAULT_POLICY, DeviceRequest, PodRequest, Role
-from tessera.simulation.scenario import CARD_MILLI, Arrival, Scenario
+from tessera.model.requests import DEFAULT_POLICY
+from tessera.simulation.scenario import Arrival, Scenario, refuse_twins
+from tessera.simulation.shares import Shares, has_size
 from tessera.vendors.loading import load_catalogue
 from tessera.vendors.rules import refine
 
@@ -32,15 +32,22 @@ def read_dump(file: Path) -> Scenario:
     items = _items(file)
     vendors = load_catalogue()
     try:
-        nodes = tuple(read_node(item, vendors).node for item in items if item.get("kind") == "Node")
-        pods = [_arrival(item, vendors, nodes) for item in items if item.get("kind") == "Pod" and not _has_ended(item)]
+        readings = [read_node(item, vendors) for item in items if item.get("kind") == "Node"]
+        nodes = tuple(_with_sized_cards(reading) for reading in readings)
+        shares = Shares(nodes)
+        pods = [_arrival(item, vendors, shares) for item in items if item.get("kind") == "Pod" and not _has_ended(item)]
     except InvalidInput as error:
         raise InvalidTrace(f"{file}: {error}") from error
+    refuse_twins(file, nodes)
+    complaints = [complaint for reading in readings for complaint in reading.complaints]
     if not sum(len(node.devices) for node in nodes):
-        raise InvalidTrace(f"{file}: no node has registered a card, expected a register annotation on at least one")
+        reason = complaints[0] if complaints else "expected a register annotation on at least one"
+        raise InvalidTrace(f"{file}: no node has registered a usable card; {reason}")
     if not sum(pod.milli for pod in pods):
         raise InvalidTrace(f"{file}: no pod asks for a card, expected at least one")
-    return Scenario(file.name, nodes, tuple(sorted(pods, key=lambda pod: pod.name)))
+    return Scenario(
+        file.name, nodes, tuple(sorted(pods, key=lambda pod: pod.name)), (*_impossible(pods, shares), *complaints)
+    )
 
 
 def _items(file: Path) -> Sequence[dict[str, Any]]:
@@ -57,22 +64,20 @@ def _has_ended(pod: dict[str, Any]) -> bool:
     return isinstance(status, dict) and cast(dict[str, Any], status).get("phase") in ENDED
 
 
-def _arrival(pod: dict[str, Any], vendors: Catalogue, nodes: Sequence[Node]) -> Arrival:
+def _with_sized_cards(reading: NodeReading) -> Node:
+    node = reading.node
+    return msgspec.structs.replace(node, devices=tuple(card for card in node.devices if has_size(card)))
+
+
+def _arrival(pod: dict[str, Any], vendors: Catalogue, shares: Shares) -> Arrival:
     request = msgspec.structs.replace(read_pod_request(pod, vendors, refine), policy=DEFAULT_POLICY)
-    return Arrival(str(read_pod_ref(pod)), request, _milli(request, nodes))
+    return Arrival(str(read_pod_ref(pod)), request, shares.of_pod(request))
 
 
-def _milli(request: PodRequest, nodes: Sequence[Node]) -> int:
-    steady = [container for container in request.containers if container.role is not Role.INIT]
-    return sum(_device_milli(device, nodes) for container in steady for device in container.devices)
-
-
-def _device_milli(device: DeviceRequest, nodes: Sequence[Node]) -> int:
-    """The share of the first card that would do, in thousandths."""
-    for node in nodes:
-        for card in node.devices:
-            if card.vendor == device.vendor and accepts_type(device.selector, card.model):
-                memory = CARD_MILLI * device.memory_on(card.memory_mib) // card.memory_mib
-                cores = CARD_MILLI * device.cores_percent // card.cores_percent
-                return device.count * min(max(memory, cores, 1), CARD_MILLI)
-    return device.count * CARD_MILLI
+def _impossible(pods: Sequence[Arrival], shares: Shares) -> tuple[str, ...]:
+    names = [pod.name for pod in pods if not shares.could_hold(pod.request)]
+    if not names:
+        return ()
+    if len(names) == 1:
+        return (f"{names[0]} asks for cards that no node of the dump has",)
+    return (f"{len(names)} pods ask for cards that no node of the dump has, the first is {names[0]}",)

@@ -7,7 +7,7 @@ whole nodes, and some pods need no card at all.
 import re
 
 from tessera.errors import InvalidTrace
-from tessera.simulation.scenario import Arrival, Scenario
+from tessera.simulation.scenario import Arrival, Scenario, counted
 from tessera.simulation.trace import make_arrival, make_node
 
 MAX_NODES = 50_000
@@ -31,7 +31,7 @@ MIX = (
 
 def make_up_cluster(description: str) -> Scenario:
     """`1000x8` is a thousand nodes of eight cards."""
-    match = re.fullmatch(r"(\d{1,6})[xX](\d{1,3})", description.strip())
+    match = re.fullmatch(r"([0-9]{1,6})[xX]([0-9]{1,3})", description.strip())
     if match is None:
         raise InvalidTrace(f'--cluster is "{description}", expected nodes and cards per node such as "1000x8"')
     nodes, cards = int(match[1]), int(match[2])
@@ -47,7 +47,7 @@ def make_up_cluster(description: str) -> Scenario:
         )
         for number in range(nodes)
     )
-    return Scenario(f"{nodes} nodes of {cards} cards", made, tuple(_pods(cards)))
+    return Scenario(f"{counted(nodes, 'node')} of {counted(cards, 'card')}", made, tuple(_pods(cards)))
 
 
 def _pods(most_cards: int) -> list[Arrival]:

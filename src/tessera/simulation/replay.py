@@ -14,21 +14,26 @@ import msgspec
 from tessera.engine.deciding import Decider
 from tessera.engine.ledger import Ledger
 from tessera.engine.policies import PolicyBook
-from tessera.model.requests import PodRef, PodRequest, PolicyChoice
+from tessera.model.requests import PodRef, PodRequest
 from tessera.simulation.arrivals import arrivals_for
+from tessera.simulation.choices import parse_choice
 from tessera.simulation.scenario import Arrival, Scenario
 
 ROUNDS = 4
 CURVE_POINTS = 130
+NEARLY = 0.5  # arrivals end a hair beside the wanted demand, because pods come whole
 FOREVER = float("inf")
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """`curve` holds the allocated percentage at each whole percent of arrived demand."""
+    """`curve` holds the allocated percentage at each whole percent of arrived demand.
+
+    A figure at a demand that never arrived is None. Under churn both figures and the curve are of the first round.
+    """
 
     seed: int
-    allocated_percent_at_100: float
-    allocated_percent_at_130: float
+    allocated_percent_at_100: float | None
+    allocated_percent_at_130: float | None
     rejected_percent: float
     decisions_per_second: float
     pods: int
@@ -40,9 +45,9 @@ class Replay:
         self._ledger = Ledger()
         for node in scenario.nodes:
             self._ledger.put_node(node)
-        choice = PolicyChoice(node=policy, cards=(policy,))
+        choice = parse_choice(policy)
         book = PolicyBook(self._ledger.fleet, self._ledger.live, default=choice, seed=seed)
-        if policy == "fgd":
+        if "fgd" in (choice.node, *choice.cards):
             book.fgd.study([pod.request for pod in scenario.pods])
         self._decider = Decider(self._ledger, book)
         self._live: list[tuple[str, int]] = []
@@ -98,13 +103,14 @@ def run(
         if limit is not None:
             replay.make_room(max(limit - pod.milli, 0), random)
         tally.count(arrived, pod.milli, accepted=replay.arrive(pod))
-        curve.add(pod.milli, replay.allocated_milli)
+        if arrived < len(queue):
+            curve.add(pod.milli, replay.allocated_milli)
         if progress is not None and arrived % 64 == 0:
             progress(arrived, rounds * len(queue))
     return Outcome(
         seed=seed,
-        allocated_percent_at_100=round(curve.at(100), 4),
-        allocated_percent_at_130=round(curve.at(130), 4),
+        allocated_percent_at_100=curve.at(100),
+        allocated_percent_at_130=curve.at(130),
         rejected_percent=round(tally.rejected_percent(), 4),
         decisions_per_second=round(replay.decisions / max(replay.seconds, 1e-9), 1),
         pods=rounds * len(queue),
@@ -118,16 +124,21 @@ class _Curve:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._arrived = 0
+        self._allocated = 0
         self.points: list[float] = [0.0]
 
     def add(self, milli: int, allocated: int) -> None:
         self._arrived += milli
         while len(self.points) <= CURVE_POINTS and self._arrived * 100 >= len(self.points) * self._capacity:
             self.points.append(100.0 * allocated / self._capacity)
-        self._last = 100.0 * allocated / self._capacity
+        self._allocated = allocated
 
-    def at(self, percent: int) -> float:
-        return self.points[percent] if percent < len(self.points) else self._last
+    def at(self, percent: int) -> float | None:
+        if percent < len(self.points):
+            return round(self.points[percent], 4)
+        if 100.0 * self._arrived / self._capacity >= percent - NEARLY:
+            return round(100.0 * self._allocated / self._capacity, 4)
+        return None
 
 
 class _Tally:

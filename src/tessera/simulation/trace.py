@@ -20,7 +20,7 @@ from tessera.model.requests import (
     PodRequest,
     Role,
 )
-from tessera.simulation.scenario import CARD_MILLI, Arrival, Scenario
+from tessera.simulation.scenario import CARD_MILLI, Arrival, Scenario, refuse_twins
 
 VENDOR = "NVIDIA"
 MIB = 2**20
@@ -33,8 +33,9 @@ Row = dict[str, str]
 
 
 def read_trace(nodes_file: Path, pods_file: Path) -> Scenario:
-    nodes = tuple(_unique(nodes_file, (_node(row, where) for where, row in _rows(nodes_file, NODE_COLUMNS))))
+    nodes = tuple(_node(row, where) for where, row in _rows(nodes_file, NODE_COLUMNS))
     pods = tuple(_arrival(row, where) for where, row in _rows(pods_file, POD_COLUMNS))
+    refuse_twins(nodes_file, nodes)
     if not sum(len(node.devices) for node in nodes):
         raise InvalidTrace(f"{nodes_file}: no node has a card, expected at least one")
     if not sum(pod.milli for pod in pods):
@@ -103,17 +104,13 @@ def _arrival(row: Row, where: str) -> Arrival:
 
 
 def _rows(file: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, Row]]:
+    reader = csv.DictReader(io.StringIO(_read(file)), strict=True)
     try:
-        text = file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InvalidTrace(f"{file} cannot be read: {error.strerror}; give the path of a CSV file") from error
-    except UnicodeDecodeError as error:
-        raise InvalidTrace(f"{file} is not UTF-8 text, expected a CSV file") from error
-    reader = csv.DictReader(io.StringIO(text), strict=True)
-    missing = [column for column in columns if column not in (reader.fieldnames or ())]
-    if missing:
-        raise InvalidTrace(f"{file}: no column {', '.join(missing)}, expected {', '.join(columns)} in the first line")
-    try:
+        missing = [column for column in columns if column not in (reader.fieldnames or ())]
+        if missing:
+            raise InvalidTrace(
+                f"{file}: no column {', '.join(missing)}, expected {', '.join(columns)} in the first line"
+            )
         for row in reader:
             where = f"{file}, line {reader.line_num}"
             if any(row.get(column) is None for column in columns) or None in row:
@@ -123,13 +120,13 @@ def _rows(file: Path, columns: tuple[str, ...]) -> Iterator[tuple[str, Row]]:
         raise InvalidTrace(f"{file}, line {reader.line_num}: not CSV, {error}") from error
 
 
-def _unique(file: Path, nodes: Iterator[Node]) -> Iterator[Node]:
-    seen: set[str] = set()
-    for node in nodes:
-        if node.name in seen:
-            raise InvalidTrace(f'{file}: the node "{node.name}" is listed twice, expected each name once')
-        seen.add(node.name)
-        yield node
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InvalidTrace(f"{file} cannot be read: {error.strerror}; give the path of a CSV file") from error
+    except UnicodeDecodeError as error:
+        raise InvalidTrace(f"{file} is not UTF-8 text, expected a CSV file") from error
 
 
 def _text(row: Row, column: str, where: str) -> str:

@@ -145,7 +145,7 @@ def _refuse_collisions(sourced: list[_Sourced]) -> None:
         vendor = entry.vendor
         words = [
             ("name", vendor.name.lower()),
-            *(("resource", key) for key in _keys_of(vendor)),
+            *(("resource", key) for key, _ in vendor.resources.named()),
             *(("annotation", key) for key in vendor.annotations.owned()),
         ]
         for kind, word in words:
@@ -153,9 +153,3 @@ def _refuse_collisions(sourced: list[_Sourced]) -> None:
                 first = taken[kind, word]
                 raise InvalidCatalogue(f"{entry.place}: {kind} is {show(word)}, expected one that {first} does not use")
             taken[kind, word] = entry.place
-
-
-def _keys_of(vendor: Vendor) -> list[str]:
-    names = vendor.resources
-    keys = (names.count, *names.count_aliases, names.memory, names.memory_percent, names.cores, names.priority)
-    return [key for key in keys if key is not None]

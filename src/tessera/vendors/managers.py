@@ -15,10 +15,11 @@ from tessera.vendors.rendering import AllocationRequest, ContainerEdits, render_
 
 
 class Inventory(msgspec.Struct, frozen=True):
-    """What a backend found on this node."""
+    """What a backend found on this node, and a sentence for each card that did not answer."""
 
     devices: tuple[Device, ...] = ()
     links: tuple[Link, ...] = ()
+    complaints: tuple[str, ...] = ()
 
 
 class Topology(msgspec.Struct, frozen=True, kw_only=True):

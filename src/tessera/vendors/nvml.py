@@ -1,8 +1,9 @@
 """NVIDIA's cards, found through NVML.
 
-NVML is loaded when it is asked for, so that this module can be imported where there is no driver. Whatever goes wrong
-becomes one DiscoveryFailed: an agent reports it and tries again, it never dies of it. What a card or a driver merely
-does not support (MIG, NVLink, a distance) is not an error but an empty answer.
+NVML is loaded when it is asked for, so that this module can be imported where there is no driver. A card that does not
+answer is left out and told; when none does, or NVML itself does not, that is one DiscoveryFailed: an agent reports it
+and tries again, it never dies of it. What a card or a driver merely does not support (MIG, NVLink, a distance) is no
+error but an empty answer.
 """
 
 import ctypes
@@ -57,13 +58,13 @@ class NvmlBackend:
         self._pci_devices = pci_devices
 
     def read(self) -> Inventory:
-        """Every card of this machine, with its island, and a link for every pair."""
+        """Every card of this machine that answers, with its island, and a link for every pair."""
         with self._open() as nvml:
-            cards = [self._read_card(nvml, index) for index in range(nvml.nvmlDeviceGetCount())]
+            cards, complaints = self._read_cards(nvml)
             links = tuple(_read_links(nvml, cards))
         islands = _name_islands(cards)
         devices = tuple(msgspec.structs.replace(card.device, island=islands[card.device.uuid]) for card in cards)
-        return Inventory(devices, links)
+        return Inventory(devices, links, complaints)
 
     @contextmanager
     def _open(self) -> Generator[Any]:
@@ -83,22 +84,35 @@ class NvmlBackend:
         finally:
             _ask(nvml, nvml.nvmlShutdown, None)
 
+    def _read_cards(self, nvml: Any) -> tuple[list[_Card], tuple[str, ...]]:
+        cards: list[_Card] = []
+        complaints: list[str] = []
+        for index in range(nvml.nvmlDeviceGetCount()):
+            try:
+                cards.append(self._read_card(nvml, index))
+            except DiscoveryFailed as error:
+                complaints.append(str(error))
+        if complaints and not cards:
+            raise DiscoveryFailed(complaints[0])
+        return cards, tuple(complaints)
+
     def _read_card(self, nvml: Any, index: int) -> _Card:
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
             bus_id = _text(nvml.nvmlDeviceGetPciInfo(handle).busId).lower()
             links_to, switch_links = _count_nvlinks(nvml, handle)
             mig_mode = _ask(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle)[0], None)
+            infos = [] if mig_mode is None else _profile_infos(nvml, handle)
             device = Device(
                 uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
                 index=index,
                 vendor="NVIDIA",
                 model=_model_name(_text(nvml.nvmlDeviceGetName(handle))),
-                slots=self._slots,
+                slots=_most_instances(infos) or self._slots if mig_mode else self._slots,
                 memory_mib=self._memory_mib(nvml, handle, index),
                 numa=self._numa(bus_id),
                 mode="mig" if mig_mode else DEFAULT_MODE,
-                mig_profiles=() if mig_mode is None else tuple(_read_profiles(nvml, handle)),
+                mig_profiles=tuple(_read_profiles(nvml, handle, infos)),
             )
         except nvml.NVMLError as error:
             raise DiscoveryFailed(
@@ -198,13 +212,22 @@ def _name_islands(cards: list[_Card]) -> dict[str, str]:
     return names
 
 
-def _read_profiles(nvml: Any, handle: Any) -> Iterator[MigProfile]:
+def _most_instances(infos: list[Any]) -> int:
+    """How many containers can share a card in MIG mode: as many as its smallest profile has instances."""
+    return max((int(info.instanceCount) for info in infos), default=0)
+
+
+def _profile_infos(nvml: Any, handle: Any) -> list[Any]:
     """The slices a card can be cut into; variants with extra engines ("+me", "+gfx") are left out."""
     infos: list[Any] = []
     for number in range(_MOST_PROFILE_INDEX):
         info = _ask(nvml, lambda number=number: nvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, number), None)
         if info is not None and "+" not in _text(info.name):
             infos.append(info)
+    return infos
+
+
+def _read_profiles(nvml: Any, handle: Any, infos: list[Any]) -> Iterator[MigProfile]:
     processors = max((int(info.multiprocessorCount) for info in infos), default=1) or 1
     for info in infos:
         yield MigProfile(

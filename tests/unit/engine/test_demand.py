@@ -9,7 +9,7 @@ from tests.builders import a_card, a_node, a_want
 
 NO_CARD = Kind()
 A100 = Kind("NVIDIA", "NVIDIA A100", "hami-core", 10, 40_960, 100)
-T4 = Kind("NVIDIA", "Tesla T4", "mig", 4, 16_384, 100)
+T4 = Kind("NVIDIA", "Tesla T4", "mps", 4, 16_384, 100)
 DCU = Kind("DCU", "K100", "hami-core", 4, 65_536, 100)
 STRETCHED = Kind("NVIDIA", "NVIDIA A100", "hami-core", 10, 40_960, 200)
 
@@ -34,7 +34,7 @@ def test_types_match_as_parts_in_any_case_and_both_lists_apply(use, avoid, accep
 
 
 def test_a_kind_is_usable_when_vendor_type_and_mode_are_right():
-    demand = Demand(a_want(selector=CardSelector(use_types=("t4",), mode="mig")), [NO_CARD, A100, T4, DCU])
+    demand = Demand(a_want(selector=CardSelector(use_types=("t4",), mode="mps")), [NO_CARD, A100, T4, DCU])
     assert demand.of_vendor.tolist() == [False, True, True, False]
     assert demand.type_matches.tolist() == [False, False, True, False]
     assert demand.mode_matches.tolist()[1:] == [False, True, False]

@@ -164,9 +164,9 @@ CASES = [
     ),
     Case(
         cards("A"),
-        a_pod(a_want(selector=CardSelector(mode="mig"))),
-        said(Reason.CARD_MODE, 1, 0, "mig"),
-        "gpu-07: 1 card wanted, 0 in mode mig",
+        a_pod(a_want(selector=CardSelector(mode="mps"))),
+        said(Reason.CARD_MODE, 1, 0),
+        "gpu-07: 1 card wanted, 0 in a mode that will do",
     ),
     Case(
         holding(("A", 0, 0), slots=1),
@@ -208,7 +208,7 @@ CASES = [
         holding(("A", 0, 70), ("B", 0, 20)),
         a_pod(a_want(2, cores_percent=40)),
         said(Reason.CARD_CORES, 40, 30, cards=2),
-        "gpu-07: fewer than 2 cards have 40 % of their cores, the 2 idlest have 30 % each",
+        "gpu-07: fewer than 2 cards have 40 % of their cores free, the 2 idlest 30 % each",
     ),
     Case(
         holding(("A", 0, 0)),

@@ -112,16 +112,6 @@ def test_cards_that_are_alike_share_a_kind_and_others_do_not() -> None:
     assert fleet.kind[row, 0] == fleet.kind[row, 1] != fleet.kind[row, 2]
 
 
-def test_islands_of_different_nodes_differ_though_they_bear_one_name() -> None:
-    fleet = Fleet()
-
-    one = fleet.put(a_node("node-a", a_card("GPU-0", island="0"), a_card("GPU-1", island="0"), a_card("GPU-2")))
-    other = fleet.put(a_node("node-b", a_card("GPU-3", island="0")))
-
-    assert fleet.island[one, 0] == fleet.island[one, 1] != fleet.island[other, 0]
-    assert fleet.island[one, 2] == 0
-
-
 def test_a_link_to_a_card_that_is_not_there_is_passed_over() -> None:
     fleet = Fleet()
 
@@ -135,24 +125,12 @@ def test_every_change_of_a_row_raises_its_stamp() -> None:
     row = fleet.put(a_node("node-a", a_card()))
     stamps = [int(fleet.changed_at[row])]
 
-    fleet.set_health(row, 0, healthy=False, cordoned=True)
-    stamps.append(int(fleet.changed_at[row]))
     fleet.put(a_node("node-a", a_card()))
     stamps.append(int(fleet.changed_at[row]))
     fleet.remove("node-a")
     stamps.append(int(fleet.changed_at[row]))
 
     assert stamps == sorted(set(stamps))
-
-
-def test_a_change_of_health_is_seen_on_its_card_alone() -> None:
-    fleet = Fleet()
-    row = fleet.put(a_node("node-a", a_card("GPU-0"), a_card("GPU-1")))
-
-    fleet.set_health(row, 1, healthy=False, cordoned=True)
-
-    assert fleet.healthy[row].tolist() == [True, False]
-    assert fleet.cordoned[row].tolist() == [False, True]
 
 
 def _with_card(**changes: Any) -> Node:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tessera.engine.demand import Demand
-from tessera.engine.landscape import STATES, Appraisal, Catalogue, Landscape, card_states, share_per_kind
+from tessera.engine.landscape import STATES, Appraisal, Landscape, ShapeTable, card_states, share_per_kind
 from tessera.engine.mix import Shape
 from tessera.engine.trial import Cards
 from tests.builders import a_card, a_node, a_want
@@ -24,7 +24,7 @@ def a_shape(percent: int, count: int = 1, cpu: int = 1000, memory: int = 1000) -
 
 
 def a_landscape(world: World, shapes: list[tuple[Shape, float]], *, groups: int = 0) -> Landscape:
-    catalogue = Catalogue(world.ledger.fleet, *zip(*shapes, strict=True), by_card=True)
+    catalogue = ShapeTable(world.ledger.fleet, *zip(*shapes, strict=True), by_card=True)
     return Landscape(world.ledger.fleet, catalogue, np.eye(len(shapes), groups, dtype=np.float32), APPRAISAL)
 
 
@@ -178,20 +178,20 @@ def test_a_large_card_does_not_overflow():
 
 def test_weights_count_by_how_many_a_card_holds():
     world = World(a_node("n", a_card("A", memory_mib=1000)))
-    catalogue = Catalogue(world.ledger.fleet, [a_shape(25), a_shape(50)], [0.5, 0.5], by_card=True)
+    catalogue = ShapeTable(world.ledger.fleet, [a_shape(25), a_shape(50)], [0.5, 0.5], by_card=True)
     assert catalogue.weight == pytest.approx([2 / 3, 1 / 3])
 
 
 def test_the_usual_share_is_that_on_the_commonest_kind_and_not_on_the_first():
     small, large = {"memory_mib": 1000, "model": "s"}, {"memory_mib": 2000, "model": "l"}
     world = World(a_node("n", a_card("A", **large), a_card("B", **small), a_card("C", **small)))
-    assert Catalogue(world.ledger.fleet, [a_shape(50)], [1.0], by_card=True).usual_share.tolist() == [50]
+    assert ShapeTable(world.ledger.fleet, [a_shape(50)], [1.0], by_card=True).usual_share.tolist() == [50]
 
 
 def test_the_usual_share_does_not_depend_on_who_came_first():
     small, large = a_card("A", memory_mib=1000, model="s"), a_card("B", memory_mib=2000, model="l")
     shares = {
-        floor(Catalogue(World(a_node("n", *cards)).ledger.fleet, [a_shape(50)], [1.0], by_card=True).usual_share[0])
+        floor(ShapeTable(World(a_node("n", *cards)).ledger.fleet, [a_shape(50)], [1.0], by_card=True).usual_share[0])
         for cards in ((small, large), (large, small))
     }
     assert len(shares) == 1

@@ -114,3 +114,10 @@ def test_who_is_asked_for_by_name_and_how_urgently_is_not_part_of_the_shape():
 
     assert shape_of(pinned) == shape_of(plain)
     assert shape_of(typed) == shape_of(a_pod(a_want(1, memory_mib=1000, selector=CardSelector(use_types=("T4",)))))
+
+
+def test_of_two_containers_the_one_with_more_memory_stands_for_the_pod():
+    small, large = a_want(1, memory_mib=1000), a_want(1, memory_mib=30_000)
+
+    assert shape_of(a_pod(small, large)).device == large
+    assert shape_of(a_pod(large, small)).device == large

@@ -2,7 +2,8 @@
 
 from tessera.engine.charges import NOTHING, Charge
 from tessera.engine.ledger import Ledger
-from tessera.engine.quota import Limits, check_allocation, check_request
+from tessera.engine.quota import check_allocation, check_request
+from tessera.model.quotas import Limits
 from tessera.model.refusals import Reason, Refusal
 from tests.builders import a_card, a_node, a_pod, a_ref, a_share, a_sidecar, a_want, an_allocation, an_app, an_init
 

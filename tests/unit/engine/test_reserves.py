@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tessera.engine.landscape import Catalogue
+from tessera.engine.landscape import ShapeTable
 from tessera.engine.mix import Shape, shape_of
 from tessera.engine.reserves import SIGMAS, Reserves, node_sorts
 from tessera.model.requests import CardSelector
@@ -24,8 +24,8 @@ def whole(count: int, *, cpu_milli: int = 1000, types: tuple[str, ...] = ()) -> 
 
 
 def plan(world: World, shapes: dict[Shape, float], live: dict[Shape, int] | None = None) -> Reserves:
-    catalogue = Catalogue(world.ledger.fleet, list(shapes), list(shapes.values()), by_card=True)
-    return Reserves.plan(world.ledger.fleet, catalogue, shapes, live or {})
+    table = ShapeTable(world.ledger.fleet, list(shapes), list(shapes.values()), by_card=True)
+    return Reserves.plan(world.ledger.fleet, table, shapes, live or {})
 
 
 def test_nodes_are_sorted_by_what_they_are_made_of():
@@ -52,7 +52,7 @@ def test_only_the_shapes_that_most_arrivals_are_of_are_counted():
     reserves = plan(a_world(), {often: 0.19, rare: 0.01, whole(1): 0.8})
 
     assert reserves.membership[:, 0].tolist() == [1.0, 0.0, 0.0]
-    assert reserves.amount[0] == 2000
+    assert reserves.prices(np.array([0.0]))[0] == 2000
 
 
 def test_the_price_of_a_place_rises_to_the_whole_pod_as_places_run_out():
@@ -77,13 +77,36 @@ def test_the_reserve_is_sized_by_what_usually_comes_or_by_what_is_live():
 def test_reserves_follow_live_pods_until_other_nodes_make_other_groups():
     world, pair, heavy = a_world(), whole(2), whole(2, cpu_milli=16_000)
     shapes = {pair: 0.5, heavy: 0.5}
-    catalogue = Catalogue(world.ledger.fleet, list(shapes), list(shapes.values()), by_card=True)
-    reserves = Reserves.plan(world.ledger.fleet, catalogue, shapes, {})
+    table = ShapeTable(world.ledger.fleet, list(shapes), list(shapes.values()), by_card=True)
+    reserves = Reserves.plan(world.ledger.fleet, table, shapes, {})
 
-    followed = reserves.follow(world.ledger.fleet, catalogue, shapes, {pair: 500})
+    followed = reserves.follow(world.ledger.fleet, table, shapes, {pair: 500})
     assert followed is not None
     assert followed.prices(np.array([9.0, 9.0]))[0] > reserves.prices(np.array([9.0, 9.0]))[0]
 
     for name in ("t0", "t1"):  # now both shapes can only be on the A100 nodes
         world.ledger.drop_node(name)
-    assert reserves.follow(world.ledger.fleet, catalogue, shapes, {}) is None
+    assert reserves.follow(world.ledger.fleet, table, shapes, {}) is None
+
+
+def test_a_row_remembers_only_the_groups_that_could_be_on_it():
+    world = a_world()
+    reserves = plan(world, {whole(2): 0.4, whole(4): 0.3, whole(2, cpu_milli=16_000): 0.3})
+    rows = np.array([world.ledger.fleet.row_of[name] for name in ("a0", "t0")])
+
+    # pairs fit both sorts, fours the T4 nodes only, heavy pairs the A100 nodes only
+    lost = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0]], np.float32)
+    assert reserves.of_rows(rows, lost).tolist() == [[1.0, 3.0], [1.0, 2.0]]
+
+
+def test_what_a_row_loses_costs_the_price_of_its_groups():
+    world = a_world()
+    reserves = plan(world, {whole(2): 0.4, whole(4): 0.3, whole(2, cpu_milli=16_000): 0.3})
+    copies = np.array([1.0, 2.0, 3.0])
+    lost = np.ones((len(world.ledger.fleet.alive), 2), np.float32)
+    cost, prices = reserves.cost(lost, copies), reserves.prices(copies)
+
+    assert cost is not None
+    assert cost[world.ledger.fleet.row_of["a0"]] == np.float32(prices[0] + prices[2])
+    assert cost[world.ledger.fleet.row_of["t0"]] == np.float32(prices[0] + prices[1])
+    assert reserves.cost(lost, np.array([1e6, 1e6, 1e6])) is None

@@ -53,9 +53,14 @@ class TestEligibility:
         assert world.fitting(a_pod(a_want(selector=CardSelector(use_uuids=("B",))))) == ["n"]
 
     def test_the_mode_must_be_the_wanted_one(self):
-        world = World(a_node("n", a_card("A", mode="mig"), a_card("B")))
-        assert world.cards(a_pod(a_want(selector=CardSelector(mode="mig")))) == [["A"]]
+        world = World(a_node("n", a_card("A", mode="mps"), a_card("B")))
+        assert world.cards(a_pod(a_want(selector=CardSelector(mode="mps")))) == [["A"]]
         assert world.cards(a_pod(a_want(selector=CardSelector(mode="hami-core")))) == [["B"]]
+
+    def test_a_card_that_is_sliced_in_hardware_is_given_to_nobody_yet(self):
+        world = World(a_node("n", a_card("A", mode="mig")))
+        assert not fits(world, a_pod(a_want(memory_mib=1000)))
+        assert not fits(world, a_pod(a_want(memory_mib=1000, selector=CardSelector(mode="mig"))))
 
     def test_an_unhealthy_card_and_a_cordoned_card_take_nobody(self):
         world = World(a_node("n", a_card("A", healthy=False), a_card("B"), a_card("C"), cordoned=["C"]))

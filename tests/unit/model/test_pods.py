@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tessera.errors import InvalidPolicy, InvalidRequest
+from tessera.errors import InvalidAnnotation, InvalidPolicy, InvalidRequest
 from tessera.model.catalogue import Catalogue
 from tessera.model.pods import read_pod_ref, read_pod_request
 from tessera.model.requests import (
@@ -274,7 +274,9 @@ def test_users_choose_cards_for_the_vendor_they_ask():
 
 def test_a_switch_is_on_or_off():
     document = pod(container({"nvidia.com/gpu": "1"}), annotations={"nvidia.com/numa-bind": "maybe"})
-    assert refusal(document) == 'default/train-0: nvidia.com/numa-bind is "maybe", expected "true" or "false"'
+    with pytest.raises(InvalidAnnotation) as caught:
+        read(document)
+    assert str(caught.value) == 'default/train-0: nvidia.com/numa-bind is "maybe", expected "true" or "false"'
     assert not device({"nvidia.com/gpu": "1"}, {"nvidia.com/numa-bind": "0"}).selector.same_numa
 
 
@@ -463,3 +465,37 @@ def test_a_pod_is_known_by_namespace_name_and_uid():
 )
 def test_a_document_that_is_no_pod_gets_one_sentence(document, sentence):
     assert refusal(document) == sentence
+
+
+@pytest.mark.parametrize("zero", ["nvidia.com/gpumem", "nvidia.com/gpumem-percentage"])
+def test_memory_of_zero_is_memory_not_given(zero):
+    assert device({"nvidia.com/gpu": "1", zero: "0"}) == device({"nvidia.com/gpu": "1"})
+
+
+def test_volcanos_resources_mean_the_same_as_nvidias():
+    volcano = {"volcano.sh/vgpu-number": "2", "volcano.sh/vgpu-memory": "3000", "volcano.sh/vgpu-cores": "30"}
+    nvidia = {"nvidia.com/gpu": "2", "nvidia.com/gpumem": "3000", "nvidia.com/gpucores": "30"}
+    assert device(volcano) == device(nvidia)
+    assert device({**volcano, **nvidia}) == device(nvidia)
+    share = {"volcano.sh/vgpu-number": "1", "volcano.sh/vgpu-memory-percentage": "50"}
+    assert device(share).memory_percent == 50
+
+
+def test_a_figure_under_two_keys_must_agree():
+    document = pod(container({"nvidia.com/gpu": "1", "nvidia.com/gpumem": "3000", "volcano.sh/vgpu-memory": "4000"}))
+    assert refusal(document) == (
+        'default/train-0: volcano.sh/vgpu-memory is "4000", expected the same as nvidia.com/gpumem; keep one of the two'
+    )
+
+
+def test_enflames_old_count_is_still_read():
+    assert device({"enflame.com/vgcu": "1"}).vendor == "Enflame"
+
+
+@pytest.mark.parametrize("operator", ["Gt", "Lt", "In"])
+def test_a_toleration_that_does_not_test_for_equality_or_presence_is_refused(operator):
+    document = pod(container({}))
+    document["spec"]["tolerations"] = [{"key": "k", "operator": operator, "value": "1"}]
+    assert refusal(document) == (
+        f'default/train-0: spec.tolerations[0].operator is "{operator}", expected Equal or Exists'
+    )

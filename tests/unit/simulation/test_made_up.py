@@ -11,7 +11,7 @@ def test_a_cluster_is_made_up_from_a_short_description() -> None:
     assert max(pod.milli for pod in scenario.pods) == 4000
 
 
-@pytest.mark.parametrize("text", ["", "8", "x8", "1000x", "0x8", "8x0", "-1x8", "1e3x8", "99999999x8", "5x65"])
+@pytest.mark.parametrize("text", ["", "8", "x8", "1000x", "0x8", "8x0", "-1x8", "1e3x8", "99999999x8", "5x65", "٣x8"])
 def test_a_bad_description_gives_one_sentence(text: str) -> None:
     with pytest.raises(InvalidTrace, match="--cluster is "):
         make_up_cluster(text)

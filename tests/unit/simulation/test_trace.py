@@ -59,6 +59,7 @@ def test_parts_of_several_cards_are_read_too(trace: Trace) -> None:
         ("name,cpu_milli,memory_mib,num_gpu,gpu_milli\n,1,1,1,500\n", "name is empty, expected a name"),
         ("name,cpu_milli,memory_mib,num_gpu,gpu_milli\n", "no pod asks for a card, expected at least one"),
         ('name,cpu_milli,memory_mib,num_gpu,gpu_milli\n"p,1,1,1,500\n', "not CSV"),
+        ('"name,cpu_milli,memory_mib\n', "not CSV"),
     ],
 )
 def test_a_broken_pod_list_gives_one_sentence(trace: Trace, text: str, sentence: str) -> None:

@@ -19,7 +19,7 @@ class FakeNvml:
         self.switch = switch
         self.opened = self.closed = 0
         self.init_error = ""
-        self.lost_card = -1
+        self.lost_cards: tuple[int, ...] = ()
         self.memory_total = 40_960 * 2**20
 
     def nvmlInit(self) -> None:  # noqa: N802
@@ -36,7 +36,7 @@ class FakeNvml:
         return len(self.names)
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
-        if index == self.lost_card:
+        if index in self.lost_cards:
             raise self.NVMLError("GPU is lost")
         return index
 
@@ -60,12 +60,21 @@ class FakeNvml:
         return [1 if handle == 2 else 0, 0]
 
     def nvmlDeviceGetGpuInstanceProfileInfo(self, handle: int, profile: int) -> Any:  # noqa: ARG002, N802
-        known = {0: ("MIG 1g.5gb", 4864, 14, 1), 1: ("MIG 1g.5gb+me", 4864, 14, 1), 4: (b"MIG 7g.40gb", 40192, 98, 7)}
+        known = {
+            0: ("MIG 1g.5gb", 4864, 14, 1, 7),
+            1: ("MIG 1g.5gb+me", 4864, 14, 1, 9),
+            4: (b"MIG 7g.40gb", 40192, 98, 7, 1),
+        }
         if profile not in known:
             raise self.NVMLError(NOT_SUPPORTED)
-        name, memory, processors, slices = known[profile]
+        name, memory, processors, slices, instances = known[profile]
         return SimpleNamespace(
-            id=profile, name=name, memorySizeMB=memory, multiprocessorCount=processors, sliceCount=slices
+            id=profile,
+            name=name,
+            memorySizeMB=memory,
+            multiprocessorCount=processors,
+            sliceCount=slices,
+            instanceCount=instances,
         )
 
     def nvmlDeviceGetGpuInstancePossiblePlacements(self, handle: int, profile: int, found: Any, count: Any) -> None:  # noqa: N802

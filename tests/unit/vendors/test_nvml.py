@@ -91,12 +91,25 @@ def test_a_machine_without_the_package_gets_one_sentence(monkeypatch):
         NvmlBackend().read()
 
 
-def test_a_lost_card_is_named_and_nvml_is_closed():
+def test_a_lost_card_is_told_and_the_others_are_found():
     nvml = FakeNvml()
-    nvml.lost_card = 2
-    with pytest.raises(DiscoveryFailed, match=r"^card 2 did not answer \(GPU is lost\)"):
+    nvml.lost_cards = (2,)
+    inventory = read(nvml)
+    assert [device.uuid for device in inventory.devices] == ["GPU-0", "GPU-1", "GPU-3"]
+    assert inventory.complaints == ("card 2 did not answer (GPU is lost), expected its identity; see nvidia-smi",)
+    assert len(inventory.links) == 3
+
+
+def test_a_machine_whose_cards_are_all_lost_gets_one_sentence_and_nvml_is_closed():
+    nvml = FakeNvml()
+    nvml.lost_cards = (0, 1, 2, 3)
+    with pytest.raises(DiscoveryFailed, match=r"^card 0 did not answer \(GPU is lost\)"):
         read(nvml)
     assert nvml.closed == 1
+
+
+def test_a_card_in_mig_mode_has_as_many_slots_as_its_smallest_profile_has_instances():
+    assert [device.slots for device in read(FakeNvml(), slots=10).devices] == [10, 10, 7, 10]
 
 
 def test_a_driver_that_stops_answering_gets_one_sentence():

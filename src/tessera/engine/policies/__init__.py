@@ -95,11 +95,12 @@ class PolicyBook:
 
 def check_choice(choice: PolicyChoice) -> None:
     """Refuse names that no policy has."""
-    if choice.node and choice.node not in {**OF_NODES, **OF_BOTH}:
-        raise InvalidPolicy(f'the node policy is "{choice.node}", expected {_one_of((*OF_NODES, *OF_BOTH))}')
+    of_nodes, of_cards = (*OF_NODES, *OF_BOTH), (*OF_CARDS, *OF_BOTH)
+    if choice.node and choice.node not in of_nodes:
+        raise InvalidPolicy(f'the node policy is "{choice.node}", expected {_one_of(of_nodes)}')
     for name in choice.cards:
-        if name not in {**OF_CARDS, **OF_BOTH}:
-            raise InvalidPolicy(f'the card policy is "{name}", expected {_one_of((*OF_CARDS, *OF_BOTH))}')
+        if name not in of_cards:
+            raise InvalidPolicy(f'the card policy is "{name}", expected {_one_of(of_cards)}')
 
 
 def _one_of(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from tessera.engine.arrays import Bools, Doubles, Floats
 from tessera.engine.demand import Demand
 from tessera.engine.fleet import Fleet
-from tessera.engine.landscape import Appraisal, Catalogue, Landscape, card_states, share_per_kind
+from tessera.engine.landscape import Appraisal, Landscape, ShapeTable, card_states, share_per_kind
 from tessera.engine.mix import A_WHOLE_CARD, Mix, Shape, most_typical, shape_of
 from tessera.engine.policy import CardPolicy, NodePolicy
 from tessera.engine.reserves import Reserves, is_special, node_sorts
@@ -41,7 +41,7 @@ class Defrag(NodePolicy, CardPolicy):
         self._mix = mix or Mix()
         self._landscape: Landscape | None = None
         self._reserves = Reserves.none()
-        self._shapes = Catalogue(fleet, [A_WHOLE_CARD], [1.0], by_card=True)
+        self._shapes = ShapeTable(fleet, [A_WHOLE_CARD], [1.0], by_card=True)
         self._order: Floats = np.zeros(0, np.float32)
         self._preferences: dict[DeviceRequest, Doubles] = {}
         self._review_at = 1
@@ -50,7 +50,7 @@ class Defrag(NodePolicy, CardPolicy):
 
     @property
     def figures(self) -> int:
-        return 1 + len(self._reserves.amount)
+        return 1 + self._reserves.concerned.shape[1]
 
     @property
     def epoch(self) -> int:
@@ -84,14 +84,13 @@ class Defrag(NodePolicy, CardPolicy):
         gap = landscape.gap_worth(sums) - landscape.gap_worth(landscape.sums[rows])
         gained = value - landscape.value[rows] + np.float32(GAP_WEIGHT) * gap
         figures[fitting, 0] = gained - np.float32(ORDER_WEIGHT) * self._order[rows]
-        figures[fitting, 1:] = landscape.copies[rows] - copies
+        figures[fitting, 1:] = self._reserves.of_rows(rows, landscape.copies[rows] - copies)
         return figures
 
     def settle(self, figures: Floats, request: PodRequest) -> Floats:  # noqa: ARG002
-        score, price = figures[:, 0], self._reserves.prices(self._current().total_copies)
-        dear = price.nonzero()[0]
-        if len(dear):
-            score = score - figures[:, 1 + dear] @ price[dear]
+        score, cost = figures[:, 0], self._reserves.cost(figures[:, 1:], self._current().total_copies)
+        if cost is not None:
+            score = score - cost
         return np.floor(score / np.float32(TIE_WIDTH))
 
     def _review(self) -> None:
@@ -122,7 +121,7 @@ class Defrag(NodePolicy, CardPolicy):
         special = [(shape, share) for shape, share in frequencies if is_special(shape)][:MAX_GROUP_SHAPES]
         shapes = list(dict.fromkeys(shape for shape, _ in [*typical, *special]))
         weight = dict(typical)
-        self._shapes = Catalogue(fleet, shapes, [weight.get(shape, 0.0) for shape in shapes], by_card=True)
+        self._shapes = ShapeTable(fleet, shapes, [weight.get(shape, 0.0) for shape in shapes], by_card=True)
         self._reserves = Reserves.plan(fleet, self._shapes, self._fitted, _live_shapes(self._live))
         self._order = order_in_class(fleet)
         groups = self._reserves.membership

@@ -6,25 +6,12 @@ cut to whole points. It is here to be measured against.
 
 import numpy as np
 
-from tessera.engine.arrays import Bools, Doubles, Floats
-from tessera.engine.demand import Demand
-from tessera.engine.fleet import Fleet
-from tessera.engine.policy import CardPolicy, NodePolicy
-from tessera.engine.trial import Cards, Trial
+from tessera.engine.arrays import Floats
+from tessera.engine.policies.relative import RelativeToLargest
+from tessera.engine.trial import Trial
 
 
-class DotProduct(NodePolicy, CardPolicy):
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
-
-    @property
-    def epoch(self) -> int:
-        """Scores are relative to the largest node."""
-        return int(self._fleet.cpu_total.max(initial=1))
-
-    def keys(self, demand: Demand, cards: Cards, eligible: Bools) -> Doubles:  # noqa: ARG002
-        return -cards.free_memory / cards.fleet.kind_memory[cards.kind]
-
+class DotProduct(RelativeToLargest):
     def score(self, trial: Trial) -> Floats:
         cards, host = trial.before, trial.request.host
         most_cpu, most_cards = self.epoch, max(cards.fleet.width, 1)

@@ -10,7 +10,7 @@ import numpy as np
 from tessera.engine.arrays import Bools, Doubles, Floats
 from tessera.engine.demand import Demand
 from tessera.engine.fleet import Fleet
-from tessera.engine.landscape import STATES, Appraisal, Catalogue, Landscape, card_states, share_per_kind
+from tessera.engine.landscape import STATES, Appraisal, Landscape, ShapeTable, card_states, share_per_kind
 from tessera.engine.mix import A_WHOLE_CARD, Mix, Shape, most_typical, shape_of
 from tessera.engine.policy import CardPolicy, NodePolicy
 from tessera.engine.trial import Cards, Trial
@@ -70,7 +70,7 @@ class Fgd(NodePolicy, CardPolicy):
             without_cards = sum(share for shape, share in typical if shape.device is None)
             shapes = [(shape, share) for shape, share in typical if shape.device is not None]
             shapes = shapes or [(A_WHOLE_CARD, 1.0 - without_cards)]
-            catalogue = Catalogue(self._fleet, *zip(*shapes, strict=True), by_card=False)
+            catalogue = ShapeTable(self._fleet, *zip(*shapes, strict=True), by_card=False)
             no_groups: Floats = np.zeros((len(shapes), 0), np.float32)
             appraisal = Appraisal(useful=0.0, lost=1.0, unusable=without_cards)
             self._landscape = Landscape(self._fleet, catalogue, no_groups, appraisal)

@@ -93,7 +93,8 @@ def _encode_share(share: CardShare) -> str:
 
 
 def _decode_shares(slot: str, where: str) -> ContainerShares:
-    cards = [tuple(field.strip() for field in card.split(",")) for card in slot.split(":") if card.strip()]
+    """What has no comma is no card; HAMi skips it too."""
+    cards = [tuple(field.strip() for field in card.split(",")) for card in slot.split(":") if "," in card]
     return tuple(
         _decode_share(fields, f"{where} card {position}") for position, fields in enumerate(cards) if fields != _NOBODY
     )

@@ -4,6 +4,7 @@ One write carries node and devices. The set for a container with eight cards sta
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from hashlib import sha256
 
 import msgspec
@@ -17,18 +18,30 @@ from tessera.model.annotations.allocations import (
     encode_containers,
     encode_seed_devices,
 )
-from tessera.model.annotations.complaints import missing
+from tessera.model.annotations.complaints import missing, shorten
+from tessera.model.annotations.records import whole_number
 from tessera.model.annotations.results import encode_card_names, encode_result
 
 _LONGEST_LABEL = 63
 _DIGEST = 10
+_LATEST = 2**53 - 1
+
+
+class BindPhase(StrEnum):
+    ALLOCATING = "allocating"
+    SUCCESS = "success"
+    FAILED = "failed"
 
 
 class AllocationKeys(msgspec.Struct, frozen=True):
-    """Where a vendor's device lists stand; `to_allocate` is empty for a vendor that has none."""
+    """Where a vendor's device lists stand; `to_allocate` is empty for a vendor that has none.
+
+    `aliases` are where others write them (Volcano), read in their order when ours say nothing.
+    """
 
     to_allocate: str
     allocated: str
+    aliases: tuple[str, ...] = ()
 
 
 class BindOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +50,14 @@ class BindOptions(msgspec.Struct, frozen=True, kw_only=True):
     bind_phase: str = ""
     bind_time: bool = False
     label: bool = True
+
+
+class BindState(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a bind has come; None and empty where the pod does not say."""
+
+    phase: BindPhase | None = None
+    decided_at: int | None = None
+    bound_at: int | None = None
 
 
 DEFAULT_OPTIONS = BindOptions()
@@ -94,6 +115,18 @@ def read_allocation(
     return Allocation(node or _node_of(annotations, where), containers)
 
 
+def read_bind_state(annotations: Mapping[str, str], where: str) -> BindState:
+    """Phase and times as HAMi's components or Volcano's note them, the times in Unix seconds."""
+    phase, phase_key = _first_said(annotations, keys.BIND_PHASE, keys.VOLCANO_BIND_PHASE)
+    if phase and phase not in tuple(BindPhase):
+        raise InvalidAnnotation(f'{where}: {phase_key} is "{shorten(phase)}", expected {", ".join(BindPhase)}')
+    return BindState(
+        phase=BindPhase(phase) if phase else None,
+        decided_at=_read_seconds(annotations, where, keys.VGPU_TIME, keys.VOLCANO_TIME),
+        bound_at=_read_seconds(annotations, where, keys.BIND_TIME, keys.VOLCANO_BIND_TIME),
+    )
+
+
 def node_label(node: str) -> str:
     """A node's name as a label value, which has 63 characters at most; a longer one ends in a digest of the whole."""
     if len(node) <= _LONGEST_LABEL:
@@ -120,7 +153,7 @@ def _read_vendor(
     asking: Sequence[int],
 ) -> tuple[ContainerShares, ...]:
     names = keys_by_vendor[vendor]
-    for key in (names.allocated, names.to_allocate):
+    for key in (names.allocated, names.to_allocate, *names.aliases):
         containers = decode_containers(annotations.get(key, ""), f"{where}: {key}", container_count, asking)
         if any(containers):
             return tuple(tuple(_of_known_vendor(shares, vendor, keys_by_vendor)) for shares in containers)
@@ -150,8 +183,18 @@ def _one_per_key(keys_by_vendor: Mapping[str, AllocationKeys]) -> list[str]:
 
 
 def _node_of(annotations: Mapping[str, str], where: str) -> str:
-    for key in (keys.VGPU_NODE, keys.VOLCANO_NODE):
-        node = annotations.get(key, "").strip()
-        if node:
-            return node
+    node, _ = _first_said(annotations, keys.VGPU_NODE, keys.VOLCANO_NODE)
+    if node:
+        return node
     raise missing(where, keys.VGPU_NODE, "the name of the node whose cards it holds")
+
+
+def _read_seconds(annotations: Mapping[str, str], where: str, *names: str) -> int | None:
+    text, key = _first_said(annotations, *names)
+    return whole_number(text, where, key, "seconds since 1970", _LATEST) if text else None
+
+
+def _first_said(annotations: Mapping[str, str], *names: str) -> tuple[str, str]:
+    """The first of these annotations that says something, and its key."""
+    said = ((annotations.get(key, "").strip(), key) for key in names)
+    return next(((text, key) for text, key in said if text), ("", ""))

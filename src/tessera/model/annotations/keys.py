@@ -8,8 +8,6 @@ VGPU_NODE = "hami.io/vgpu-node"
 VGPU_TIME = "hami.io/vgpu-time"
 BIND_PHASE = "hami.io/bind-phase"
 BIND_TIME = "hami.io/bind-time"
-MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
-ALLOCATION = "tessera.io/allocation"
 
 # Pods, written by users
 NODE_POLICY = "hami.io/node-scheduler-policy"
@@ -17,13 +15,13 @@ CARD_POLICY = "hami.io/gpu-scheduler-policy"
 SCORING_WEIGHTS = "hami.io/device-scoring-weights"
 
 # Nodes
-NODE_LOCK = "hami.io/mutex.lock"
+NODE_LOCKS = ("hami.io/mutex.lock", "volcano.sh/mutex.lock", "cambricon.com/dsmlu.lock")
 DEVICE_CORDON = "hami.io/device-cordon"
-LINK_SCORES = "hami.io/node-nvidia-score"
+SOFT_VNPU = "hami-vnpu-core"
 INVENTORY = "tessera.io/inventory"
 
 # Volcano's own protocol, read only
 VOLCANO_NODE = "volcano.sh/vgpu-node"
-
-# Labels
-WEBHOOK_LABEL = "hami.io/webhook"
+VOLCANO_TIME = "volcano.sh/vgpu-time"
+VOLCANO_BIND_PHASE = "volcano.sh/bind-phase"
+VOLCANO_BIND_TIME = "volcano.sh/bind-time"

@@ -4,11 +4,13 @@ We take none ourselves, but honour one that HAMi's components hold. Its owner is
 legacy form and Cambricon's own lock carry a time only.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 
 import msgspec
 
 from tessera.errors import InvalidAnnotation
+from tessera.model.annotations import keys
 from tessera.model.annotations.complaints import shorten
 from tessera.model.annotations.limits import written_name
 from tessera.model.annotations.times import find_time, rfc3339
@@ -31,6 +33,15 @@ def decode_lock(text: str, where: str) -> NodeLock:
             'expected time, namespace and pod such as "2026-08-21T10:00:05Z,default,train-0"'
         )
     return NodeLock(at, *parts[1:])
+
+
+def read_locks(annotations: Mapping[str, str], where: str) -> dict[str, NodeLock]:
+    """Every lock on a node by its key: HAMi's, Volcano's and Cambricon's."""
+    return {
+        key: decode_lock(annotations[key], f"{where}: {key}")
+        for key in keys.NODE_LOCKS
+        if annotations.get(key, "").strip()
+    }
 
 
 def encode_lock(lock: NodeLock) -> str:

@@ -49,11 +49,15 @@ def whole_number(value: object, where: str, what: str, expected: str = COUNT, mo
 
 
 def truth(value: object, where: str, what: str) -> bool:
-    """A boolean as Go and people spell it."""
-    known = value if isinstance(value, bool) else _FLAGS.get(str(value).strip().lower())
+    known = as_flag(value)
     if known is None:
         raise invalid(where, what, value, FLAG)
     return known
+
+
+def as_flag(value: object) -> bool | None:
+    """A boolean as Go and people spell it; None where it is none."""
+    return value if isinstance(value, bool) else _FLAGS.get(str(value).strip().lower())
 
 
 class Record:

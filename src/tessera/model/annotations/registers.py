@@ -7,12 +7,13 @@ What a form has no field for is not written (index and mode in the seven-field f
 `versioned`); what it has a field for is written exactly, or refused.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import cast
+from typing import Literal, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from tessera.errors import InvalidAnnotation
 from tessera.model.annotations.cards import omit_empty, read_card, write_card
@@ -39,6 +40,9 @@ class RegisterFormat(StrEnum):
     ENFLAME = "enflame"
 
 
+CoresCount = Literal["percent", "units"]  # what a register's devcore counts
+
+
 class RegisterReading(msgspec.Struct, frozen=True):
     devices: tuple[Device, ...] = ()
     complaints: tuple[str, ...] = ()
@@ -54,35 +58,51 @@ _FIELDS_BY_COUNT = {len(fields): fields for fields in _TEXT_FIELDS.values()}
 _TEXT_SEPARATORS = ",:"
 _UNTOLD = {"devcore": "100"}  # of a card whose form has no such field
 
+NO_UNITS: Mapping[str, int] = {}
 Outcome = Device | InvalidAnnotation
 CardReader = Callable[[object, str, int], Device]
 
 
-def decode_register(text: str, *, vendor: str, where: str, node: str = "") -> tuple[Device, ...]:
+def decode_register(
+    text: str, *, vendor: str, where: str, node: str = "", cores: CoresCount = "percent"
+) -> tuple[Device, ...]:
     """All cards of a register, or the first thing that is wrong with it.
 
-    `where` names object and key for sentences; `node` names the cards of a form that does not (Enflame).
+    `where` names object and key for sentences; `node` names the cards of a form that does not (Enflame). Where `cores`
+    are units (AMD's compute units) a card has 100 percent of them, however many they are.
     """
     devices: list[Device] = []
     for outcome in _distinct(_outcomes(text, vendor, where, node), where):
         if isinstance(outcome, InvalidAnnotation):
             raise outcome
-        devices.append(outcome)
+        devices.append(_in_percent(outcome, cores))
     return tuple(devices)
 
 
-def read_register(text: str, *, vendor: str, where: str, node: str = "") -> RegisterReading:
+def read_register(
+    text: str, *, vendor: str, where: str, node: str = "", cores: CoresCount = "percent"
+) -> RegisterReading:
     """The readable cards of a register, and a sentence for each of the others."""
     outcomes = list(_distinct(_outcomes(text, vendor, where, node), where))
     return RegisterReading(
-        tuple(outcome for outcome in outcomes if isinstance(outcome, Device)),
+        tuple(_in_percent(outcome, cores) for outcome in outcomes if isinstance(outcome, Device)),
         tuple(str(outcome) for outcome in outcomes if isinstance(outcome, InvalidAnnotation)),
     )
 
 
-def encode_register(devices: Sequence[Device], form: RegisterFormat = RegisterFormat.SEED, *, node: str = "") -> str:
-    """`node` is needed for Enflame's form only, which names cards after it."""
+def encode_register(
+    devices: Sequence[Device],
+    form: RegisterFormat = RegisterFormat.SEED,
+    *,
+    node: str = "",
+    units: Mapping[str, int] = NO_UNITS,
+) -> str:
+    """`node` is needed for Enflame's form only, which names cards after it.
+
+    `units` are the compute units of cards by UUID, for a vendor whose register counts those and not percent.
+    """
     written_once((device.uuid for device in devices), "card")
+    devices = [replace(card, cores_percent=units.get(card.uuid, card.cores_percent)) for card in devices]
     match form:
         case RegisterFormat.JSON:
             return write_json([omit_empty(write_card(device)) for device in devices], "register")
@@ -92,6 +112,10 @@ def encode_register(devices: Sequence[Device], form: RegisterFormat = RegisterFo
             return write_json(write_enflame_register(devices, node), "register")
         case _:
             return "".join(_text_of(device, _TEXT_FIELDS[form]) for device in devices)
+
+
+def _in_percent(device: Device, cores: CoresCount) -> Device:
+    return device if cores == "percent" else replace(device, cores_percent=100)
 
 
 def _outcomes(text: str, vendor: str, where: str, node: str) -> Iterator[Outcome]:

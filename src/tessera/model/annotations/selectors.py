@@ -7,25 +7,25 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from tessera.errors import InvalidPolicy
+from tessera.errors import InvalidAnnotation, InvalidPolicy
 from tessera.model.annotations import keys
 from tessera.model.annotations.complaints import shorten
 from tessera.model.annotations.limits import LARGEST, written_name, written_number
-from tessera.model.annotations.records import truth
+from tessera.model.annotations.records import FLAG, as_flag
 from tessera.model.requests import EQUAL_WEIGHTS, CardSelector, PolicyChoice, ScoringWeights
 
 _WEIGHTS_EXPECTED = 'whole numbers for slot, core and memory, one of them above 0, such as "slot=1,core=1,memory=3"'
 
 
 class SelectorKeys(msgspec.Struct, frozen=True, kw_only=True):
-    """The annotation keys with which a vendor's users choose cards; empty where the vendor has none."""
+    """The annotation keys with which a vendor's users choose cards; None where the vendor has none."""
 
-    use_types: str = ""
-    avoid_types: str = ""
-    use_uuids: str = ""
-    avoid_uuids: str = ""
-    mode: str = ""
-    same_numa: str = ""
+    use_type: str | None = None
+    avoid_type: str | None = None
+    use_uuid: str | None = None
+    avoid_uuid: str | None = None
+    mode: str | None = None
+    numa_bind: str | None = None
 
 
 def decode_list(text: str) -> tuple[str, ...]:
@@ -39,7 +39,15 @@ def encode_list(entries: Iterable[str]) -> str:
 
 def decode_flag(text: str, where: str) -> bool:
     """A switch; empty is off."""
-    return bool(text.strip()) and truth(text, where, "value")
+    known = as_flag(text) if text.strip() else False
+    if known is None:
+        raise InvalidAnnotation(f'{where} is "{shorten(text)}", expected {FLAG}')
+    return known
+
+
+def read_soft_vnpu(annotations: Mapping[str, str], where: str) -> bool:
+    """Whether a node cuts its Ascend cards by software, and not by the hardware's templates."""
+    return decode_flag(annotations.get(keys.SOFT_VNPU, ""), f"{where}: {keys.SOFT_VNPU}")
 
 
 def decode_cordon(text: str) -> frozenset[str]:
@@ -69,25 +77,29 @@ def encode_weights(weights: ScoringWeights) -> str:
     return ",".join(f"{name}={written_number(number, 'scoring weights', name)}" for name, number in numbers.items())
 
 
-def read_selector(annotations: Mapping[str, str], names: SelectorKeys, where: str) -> CardSelector:
-    """Which cards of one vendor a pod accepts."""
+def read_selector(annotations: Mapping[str, str], names: SelectorKeys) -> CardSelector:
+    """Which cards of one vendor a pod accepts. Sentences name the key; the caller adds the pod."""
+
+    def said(key: str | None) -> str:
+        return annotations.get(key, "").strip() if key else ""
+
     return CardSelector(
-        use_types=decode_list(annotations.get(names.use_types, "")),
-        avoid_types=decode_list(annotations.get(names.avoid_types, "")),
-        use_uuids=decode_list(annotations.get(names.use_uuids, "")),
-        avoid_uuids=decode_list(annotations.get(names.avoid_uuids, "")),
-        mode=annotations.get(names.mode, "").strip(),
-        same_numa=decode_flag(annotations.get(names.same_numa, ""), f"{where}: {names.same_numa}"),
+        use_types=decode_list(said(names.use_type)),
+        avoid_types=decode_list(said(names.avoid_type)),
+        use_uuids=decode_list(said(names.use_uuid)),
+        avoid_uuids=decode_list(said(names.avoid_uuid)),
+        mode=said(names.mode),
+        same_numa=decode_flag(said(names.numa_bind), names.numa_bind or ""),
     )
 
 
-def read_policy(annotations: Mapping[str, str], where: str) -> PolicyChoice:
-    """Which policies a pod wants."""
-    weights = annotations.get(keys.SCORING_WEIGHTS, "")
+def read_policy(annotations: Mapping[str, str]) -> PolicyChoice:
+    """Which policies a pod wants, as written; which of them exist is for the engine to say."""
+    weights = annotations.get(keys.SCORING_WEIGHTS, "").strip()
     return PolicyChoice(
         node=annotations.get(keys.NODE_POLICY, "").strip(),
         cards=decode_list(annotations.get(keys.CARD_POLICY, "")),
-        weights=decode_weights(weights, f"{where}: {keys.SCORING_WEIGHTS}") if weights.strip() else EQUAL_WEIGHTS,
+        weights=decode_weights(weights, keys.SCORING_WEIGHTS) if weights else EQUAL_WEIGHTS,
     )
 
 

@@ -157,9 +157,11 @@ class TestReserves:
         policy = defrag_of(world)
         price = float(policy._reserves.prices(policy._current().total_copies)[0])
         assert price > 1000
-        figures = np.array([[1000, 0], [1000, 1], [1000, 0.5]], np.float32)
-        expected = np.floor((1000 - np.array([0, price, price / 2])) / TIE_WIDTH)
-        assert policy.settle(figures, cards(1)).tolist() == expected.tolist()
+        figures = np.zeros((len(world.ledger.fleet.alive), 2), np.float32)
+        row = world.ledger.fleet.row_of["a"]
+        for lost in (0.0, 1.0, 0.5):
+            figures[row] = 1000, lost
+            assert policy.settle(figures, cards(1))[row] == np.floor((1000 - lost * price) / TIE_WIDTH)
 
     def test_places_are_lost_where_the_pod_would_stand(self):
         world = a_world(a_rack("a", 8), a_rack("b", 8), seen=[*[cards(1)] * 31, cards(8)])

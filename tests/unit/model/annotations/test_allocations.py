@@ -117,3 +117,13 @@ def test_the_first_waiting_container_is_taken_and_its_slot_emptied():
 def test_an_old_mig_token_tells_template_and_slot():
     assert split_mig_token("GPU-a[1g.5gb-2]") == ("GPU-a", "1g.5gb", "2")
     assert split_mig_token("GPU-a") == ("GPU-a", "", "")
+
+
+def test_a_token_without_a_comma_is_no_card():
+    (shares,) = decode_containers("nonsense:GPU-a,NVIDIA,3000,30:;", "pod p: key")
+    assert [share.uuid for share in shares] == ["GPU-a"]
+
+
+def test_a_token_with_too_few_fields_is_an_error():
+    with pytest.raises(InvalidAnnotation, match=r"with 3 fields, expected UUID, type, memory and cores"):
+        decode_containers("GPU-a,NVIDIA,3000:;", "pod p: key")

@@ -4,7 +4,17 @@ import pytest
 
 from tessera.errors import InvalidAnnotation
 from tessera.model.allocations import Allocation, CardShare
-from tessera.model.annotations.binding import AllocationKeys, BindOptions, bind_marks, node_label, read_allocation
+from tessera.model.annotations.binding import (
+    AllocationKeys,
+    BindOptions,
+    BindPhase,
+    BindState,
+    bind_marks,
+    node_label,
+    read_allocation,
+    read_bind_state,
+)
+from tessera.vendors.loading import load_catalogue
 
 NVIDIA = AllocationKeys("hami.io/vgpu-devices-to-allocate", "hami.io/vgpu-devices-allocated")
 KEYS = {
@@ -155,3 +165,38 @@ def test_a_broken_list_names_pod_key_and_place():
 def test_a_name_that_fits_is_its_own_label():
     assert node_label("n" * 63) == "n" * 63
     assert node_label("n" * 64) != node_label("n" * 65)
+
+
+def test_a_pod_bound_by_volcano_is_understood():
+    annotations = {
+        "volcano.sh/vgpu-node": "n",
+        "volcano.sh/vgpu-ids-new": ";GPU-a,NVIDIA,3000,30:",
+        "volcano.sh/devices-to-allocate": ";",
+        "volcano.sh/vgpu-time": "1755770405",
+        "volcano.sh/bind-time": "1755770406",
+        "volcano.sh/bind-phase": "success",
+    }
+    card = CardShare(uuid="GPU-a", vendor="NVIDIA", memory_mib=3000, cores_percent=30)
+    names = load_catalogue().allocation_keys()
+    assert read_allocation(annotations, names, 2, "pod p") == Allocation("n", ((), (card,)))
+    assert read_bind_state(annotations, "pod p") == BindState(
+        phase=BindPhase.SUCCESS, decided_at=1755770405, bound_at=1755770406
+    )
+
+
+def test_a_pod_that_volcano_has_yet_to_serve_is_understood():
+    annotations = {"volcano.sh/vgpu-node": "n", "volcano.sh/devices-to-allocate": "GPU-a,NVIDIA,3000,30:"}
+    read = read_allocation(annotations, load_catalogue().allocation_keys(), 1, "pod p")
+    assert read is not None
+    assert [share.uuid for share in read.shares] == ["GPU-a"]
+
+
+def test_the_state_of_a_bind_is_read_and_nonsense_is_told():
+    assert read_bind_state({}, "pod p") == BindState()
+    ours = {"hami.io/bind-phase": "allocating", "hami.io/vgpu-time": "7", "volcano.sh/vgpu-time": "8"}
+    assert read_bind_state(ours, "pod p") == BindState(phase=BindPhase.ALLOCATING, decided_at=7)
+    with pytest.raises(InvalidAnnotation) as error:
+        read_bind_state({"volcano.sh/bind-phase": "maybe"}, "pod p")
+    assert str(error.value) == 'pod p: volcano.sh/bind-phase is "maybe", expected allocating, success, failed'
+    with pytest.raises(InvalidAnnotation, match=r'^pod p: hami.io/bind-time is "soon", expected seconds since 1970$'):
+        read_bind_state({"hami.io/bind-time": "soon"}, "pod p")

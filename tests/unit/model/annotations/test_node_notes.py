@@ -6,8 +6,9 @@ import pytest
 
 from tessera.errors import InvalidAnnotation
 from tessera.model.annotations.links import decode_links, encode_links
-from tessera.model.annotations.locks import NodeLock, decode_lock, encode_lock
-from tessera.model.annotations.selectors import decode_cordon, encode_cordon
+from tessera.model.annotations.locks import NodeLock, decode_lock, encode_lock, read_locks
+from tessera.model.annotations.selectors import decode_cordon, encode_cordon, read_soft_vnpu
+from tessera.model.annotations.times import rfc3339
 from tessera.model.devices import Link
 
 AT = datetime(2026, 8, 21, 10, 0, 5, tzinfo=UTC)
@@ -78,3 +79,28 @@ def test_a_cordon_is_a_list_of_cards():
     assert decode_cordon(" GPU-b ,GPU-a,,GPU-b") == {"GPU-a", "GPU-b"}
     assert decode_cordon("") == frozenset()
     assert encode_cordon({"GPU-b", "GPU-a"}) == "GPU-a,GPU-b"
+
+
+def test_the_locks_of_all_peers_are_read():
+    at = "2026-08-21T10:00:05Z"
+    locks = read_locks(
+        {"hami.io/mutex.lock": f"{at},default,p", "volcano.sh/mutex.lock": at, "cambricon.com/dsmlu.lock": at}, "node n"
+    )
+    assert {key: lock.pod for key, lock in locks.items()} == {
+        "hami.io/mutex.lock": "p",
+        "volcano.sh/mutex.lock": "",
+        "cambricon.com/dsmlu.lock": "",
+    }
+    assert {rfc3339(lock.at) for lock in locks.values()} == {at}
+    assert read_locks({"hami.io/mutex.lock": ""}, "node n") == {}
+    with pytest.raises(InvalidAnnotation, match=r'^node n: cambricon.com/dsmlu.lock is "now"'):
+        read_locks({"cambricon.com/dsmlu.lock": "now"}, "node n")
+
+
+def test_a_node_says_whether_it_cuts_ascend_cards_by_software():
+    assert read_soft_vnpu({"hami-vnpu-core": "true"}, "node n")
+    assert not read_soft_vnpu({"hami-vnpu-core": "false"}, "node n")
+    assert not read_soft_vnpu({}, "node n")
+    with pytest.raises(InvalidAnnotation) as error:
+        read_soft_vnpu({"hami-vnpu-core": "perhaps"}, "node n")
+    assert str(error.value) == 'node n: hami-vnpu-core is "perhaps", expected "true" or "false"'

@@ -1,5 +1,7 @@
 """Node registers: every form that has been seen is read, one is written, and what is wrong is said in one sentence."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -14,7 +16,7 @@ A100 = Device(
 )
 
 
-def decode(text: str, **options: str) -> tuple[Device, ...]:
+def decode(text: str, **options: Any) -> tuple[Device, ...]:
     return decode_register(text, vendor="NVIDIA", where=WHERE, **options)
 
 
@@ -235,3 +237,11 @@ def test_what_would_read_back_differently_is_not_written(card: Device, form: Reg
 def test_no_form_is_written_with_one_card_twice(form: RegisterFormat):
     with pytest.raises(InvalidAnnotation, match=r"^card GPU-a stands twice, expected each card once$"):
         encode_register([A100, A100], form)
+
+
+def test_compute_units_are_written_as_units_and_read_as_a_whole_card():
+    card = Device(uuid="GPU-m", vendor="AMD", model="MI300X", slots=10, memory_mib=196592)
+    text = encode_register([card], RegisterFormat.JSON, units={"GPU-m": 304})
+    assert '"devcore":304' in text
+    assert decode_register(text, vendor="AMD", where=WHERE, cores="units") == (card,)
+    assert read_register(text, vendor="AMD", where=WHERE, cores="units").devices == (card,)

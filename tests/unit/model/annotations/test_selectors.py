@@ -16,12 +16,12 @@ from tessera.model.requests import EQUAL_WEIGHTS, CardSelector, PolicyChoice, Sc
 
 WEIGHTS = "pod default/p: hami.io/device-scoring-weights"
 NAMES = SelectorKeys(
-    use_types="nvidia.com/use-gputype",
-    avoid_types="nvidia.com/nouse-gputype",
-    use_uuids="nvidia.com/use-gpuuuid",
-    avoid_uuids="nvidia.com/nouse-gpuuuid",
+    use_type="nvidia.com/use-gputype",
+    avoid_type="nvidia.com/nouse-gputype",
+    use_uuid="nvidia.com/use-gpuuuid",
+    avoid_uuid="nvidia.com/nouse-gpuuuid",
     mode="nvidia.com/vgpu-mode",
-    same_numa="nvidia.com/numa-bind",
+    numa_bind="nvidia.com/numa-bind",
 )
 
 
@@ -64,10 +64,8 @@ def test_policies_are_split_and_left_to_the_engine():
         "hami.io/node-scheduler-policy": " binpack ",
         "hami.io/gpu-scheduler-policy": "numa, topology-aware,,nonsense",
     }
-    assert read_policy(annotations, "pod p") == PolicyChoice(
-        node="binpack", cards=("numa", "topology-aware", "nonsense")
-    )
-    assert read_policy({}, "pod p").weights == EQUAL_WEIGHTS
+    assert read_policy(annotations) == PolicyChoice(node="binpack", cards=("numa", "topology-aware", "nonsense"))
+    assert read_policy({}).weights == EQUAL_WEIGHTS
 
 
 def test_a_pod_chooses_cards_by_type_uuid_mode_and_numa():
@@ -78,10 +76,10 @@ def test_a_pod_chooses_cards_by_type_uuid_mode_and_numa():
         "nvidia.com/vgpu-mode": "mig",
         "nvidia.com/numa-bind": "True",
     }
-    assert read_selector(annotations, NAMES, "pod p") == CardSelector(
+    assert read_selector(annotations, NAMES) == CardSelector(
         use_types=("A100", "H100"), avoid_uuids=("GPU-a",), mode="mig", same_numa=True
     )
-    assert read_selector({}, NAMES, "pod p") == CardSelector()
+    assert read_selector({}, NAMES) == CardSelector()
 
 
 @pytest.mark.parametrize(("text", "value"), [("true", True), ("1", True), ("FALSE", False), ("", False), (" ", False)])
@@ -91,8 +89,8 @@ def test_a_switch_is_read(text: str, value: bool):
 
 def test_a_switch_that_is_neither_on_nor_off_is_refused():
     with pytest.raises(InvalidAnnotation) as error:
-        read_selector({"nvidia.com/numa-bind": "maybe"}, NAMES, "pod default/p")
-    assert str(error.value) == 'pod default/p: nvidia.com/numa-bind: value is "maybe", expected "true" or "false"'
+        read_selector({"nvidia.com/numa-bind": "maybe"}, NAMES)
+    assert str(error.value) == 'nvidia.com/numa-bind is "maybe", expected "true" or "false"'
 
 
 def test_an_entry_with_a_comma_is_not_written():
