@@ -1,7 +1,8 @@
 """What every test shares: how hard hypothesis tries.
 
-`HYPOTHESIS_PROFILE` chooses. `ci`, the default, tries the same bounded number of examples each time and does not look for
-a smaller one when it fails, so that it ends in time; `dev` tries more, at random, and remembers; `soak` is for nights.
+`HYPOTHESIS_PROFILE` chooses. `ci`, the default, tries the same bounded number of examples each time, and when it fails
+it does not look for a smaller one, so that it ends in time; `dev` tries more, at random, and remembers; `soak` is for
+nights.
 """
 
 import os

@@ -88,7 +88,7 @@ class Landscape:
     """The tables for one catalogue of shapes, and their sums over every node of the fleet."""
 
     def __init__(self, fleet: Fleet, catalogue: ShapeTable, groups: Floats, appraisal: Appraisal) -> None:
-        """`groups` maps shapes (rows) to the groups whose remaining copies are counted (columns)."""
+        """`groups` maps shapes (rows) to the groups whose remaining places are counted (columns)."""
         self.fleet = fleet
         self._appraisal = appraisal
         self.catalogue = catalogue
@@ -104,8 +104,9 @@ class Landscape:
         rows = len(fleet.alive)
         self.sums: Floats = np.zeros((rows, self.table.shape[1]), np.float32)
         self.value: Floats = np.zeros(rows, np.float32)
-        self.copies: Floats = np.zeros((rows, groups.shape[1]), np.float32)
-        self.total_copies: Doubles = np.zeros(groups.shape[1])
+        self.places: Floats = np.zeros((rows, groups.shape[1]), np.float32)
+        self.places_left: Doubles = np.zeros(groups.shape[1])
+        self._whole: Floats = np.zeros((rows, groups.shape[1]), np.float32)
         self.states: Ints = np.zeros(fleet.kind.shape, np.int32)
         self.node_kind: Ints = np.zeros(rows, np.int32)
         self._seen = -1
@@ -126,10 +127,11 @@ class Landscape:
             sums += self.table[states[:, column]]
         self.states[rows] = states
         self.sums[rows] = sums
-        self.value[rows], copies = self.appraise(sums, cards)
-        copies *= fleet.alive[rows][:, None]
-        self.total_copies += (copies - self.copies[rows]).sum(axis=0, dtype=np.float64)
-        self.copies[rows] = copies
+        self.value[rows], room = self.appraise(sums, cards)
+        whole = self.whole_places(room)
+        self.places_left += (whole - self._whole[rows]).sum(axis=0, dtype=np.float64)
+        self._whole[rows] = whole
+        self.places[rows] = self.near_places(room)
 
     def after(self, rows: Rows, after: Ints) -> Floats:
         """The sums of these rows once their cards are in these states."""
@@ -143,22 +145,35 @@ class Landscape:
         return sums
 
     def appraise(self, sums: Floats, cards: Cards) -> tuple[Floats, Floats]:
-        """The use minus the loss of each row in milli-GPU, and how many copies of each group it could hold."""
+        """The use minus the loss of each row in milli-GPU, and its room for each shape that is in a group."""
         shapes, typical, counts = self._shapes, self._typical, self._appraisal
         host = [np.maximum(free, 0).astype(np.float32) for free in (cards.cpu_free, cards.memory_free)]
-        by_cards = np.floor(sums[:, :shapes] / self.catalogue.count)
-        by_cpu = np.minimum(by_cards, host[0][:, None] / self.catalogue.cpu)
-        by_memory = np.minimum(by_cards, host[1][:, None] / self.catalogue.memory)
-        copies = np.minimum(by_cpu, by_memory)
-        fits = copies[:, :typical] >= 1.0
+        by_cards = sums[:, :shapes] / self.catalogue.count
+        by_cpu, by_memory = host[0][:, None] / self.catalogue.cpu, host[1][:, None] / self.catalogue.memory
+        room = np.minimum(np.minimum(by_cards, by_cpu), by_memory)
+        fits = room[:, :typical] >= 1.0
         lost = np.where(fits, sums[:, shapes:-2], sums[:, -2, None]) @ self._weight
         value: Floats = (-counts.lost * lost - counts.unusable * sums[:, -2]).astype(np.float32)
         if counts.useful:
-            both = by_cpu[:, :typical] * by_memory[:, :typical] * fits
-            useful = both / np.maximum(by_cards[:, :typical], 1.0)
+            copies = np.floor(by_cards[:, :typical])
+            both = np.minimum(copies, by_cpu[:, :typical]) * np.minimum(copies, by_memory[:, :typical])
+            useful = both * fits / np.maximum(copies, 1.0)
             gained = np.einsum("dp,dp->d", useful, self._worth[self.node_kind[cards.rows]])
             value = value + np.float32(counts.useful) * gained
-        return value, np.floor(copies[:, self._in_group]) @ self._groups
+        return value, room[:, self._in_group]
+
+    def whole_places(self, room: Floats) -> Floats:
+        """How many copies of each group fit."""
+        return np.floor(room) @ self._groups
+
+    def near_places(self, room: Floats) -> Floats:
+        """The same, where a place that lacks something counts too, by the fourth power of what is there.
+
+        So a node that is nearly empty is left to become empty, and room for large pods comes back once it was lost.
+        """
+        whole = np.floor(room)
+        squared = np.square(room - whole)
+        return (whole + np.square(squared)) @ self._groups
 
     def gap_worth(self, sums: Floats) -> Floats:
         return sums[:, -1]

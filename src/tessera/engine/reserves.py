@@ -1,7 +1,7 @@
 """Room kept for pods that few places can take.
 
 Shapes that need several cards, or certain models, are grouped by what could hold them. For each group it is counted how
-many more copies the cluster could take. Each lost place has a price that rises towards the whole pod as places run out,
+many places the cluster has left. Each lost place has a price that rises towards the whole pod as places run out,
 against a reserve sized by square-root staffing: a few standard deviations of how many such pods there usually are.
 """
 
@@ -67,9 +67,9 @@ class Reserves:
         staffed = _staff(groups, fleet, table, _shares(table, frequency), live)
         return Reserves(groups, self.concerned, self.membership, *staffed)
 
-    def prices(self, copies: Doubles) -> Floats:
+    def prices(self, places_left: Doubles) -> Floats:
         """What losing one place of each group costs, with so many left."""
-        scarcity = np.exp(-copies / self._scale)
+        scarcity = np.exp(-places_left / self._scale)
         return np.where(scarcity < NEGLIGIBLE, 0.0, self._amount * scarcity).astype(np.float32)
 
     def of_rows(self, rows: Rows, per_group: Floats) -> Floats:
@@ -77,9 +77,9 @@ class Reserves:
         padded = np.concatenate([per_group, np.zeros((len(per_group), 1), np.float32)], axis=1)
         return np.take_along_axis(padded, self.concerned[rows], axis=1)
 
-    def cost(self, lost: Floats, copies: Doubles) -> Floats | None:
+    def cost(self, lost: Floats, places_left: Doubles) -> Floats | None:
         """What each row's lost places cost, from `of_rows` for all rows; None while there are plenty of all."""
-        prices = self.prices(copies)
+        prices = self.prices(places_left)
         if not prices.any():
             return None
         return np.einsum("rg,rg->r", lost, np.append(prices, np.float32(0))[self.concerned])

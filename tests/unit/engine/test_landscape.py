@@ -88,7 +88,7 @@ def test_a_landscape_that_follows_changes_equals_a_new_one(changes):
     assert np.array_equal(followed.states, fresh.states)
     assert np.array_equal(followed.sums, fresh.sums)
     assert np.array_equal(followed.value, fresh.value)
-    assert followed.total_copies == pytest.approx(fresh.total_copies)
+    assert followed.places_left == pytest.approx(fresh.places_left)
 
 
 def test_copies_count_whole_pods_that_cards_cpu_and_memory_can_hold():
@@ -100,7 +100,7 @@ def test_copies_count_whole_pods_that_cards_cpu_and_memory_can_hold():
         (a_shape(30, cpu=2400), 0.1),
         (a_shape(30, memory=2**40), 0.1),
     ]
-    assert a_landscape(world, shapes, groups=4).total_copies.tolist() == [5, 1, 2, 0]
+    assert a_landscape(world, shapes, groups=4).places_left.tolist() == [5, 1, 2, 0]
 
 
 def test_trying_a_placement_swaps_the_cards_that_change():

@@ -80,15 +80,16 @@ class Defrag(NodePolicy, CardPolicy):
         after = trial.after.part(fitting)
         rows = after.rows
         sums = landscape.after(rows, card_states(after))
-        value, copies = landscape.appraise(sums, after)
+        value, room = landscape.appraise(sums, after)
         gap = landscape.gap_worth(sums) - landscape.gap_worth(landscape.sums[rows])
         gained = value - landscape.value[rows] + np.float32(GAP_WEIGHT) * gap
         figures[fitting, 0] = gained - np.float32(ORDER_WEIGHT) * self._order[rows]
-        figures[fitting, 1:] = self._reserves.of_rows(rows, landscape.copies[rows] - copies)
+        lost = landscape.places[rows] - landscape.near_places(room)
+        figures[fitting, 1:] = self._reserves.of_rows(rows, lost)
         return figures
 
     def settle(self, figures: Floats, request: PodRequest) -> Floats:  # noqa: ARG002
-        score, cost = figures[:, 0], self._reserves.cost(figures[:, 1:], self._current().total_copies)
+        score, cost = figures[:, 0], self._reserves.cost(figures[:, 1:], self._current().places_left)
         if cost is not None:
             score = score - cost
         return np.floor(score / np.float32(TIE_WIDTH))

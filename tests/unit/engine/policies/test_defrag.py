@@ -155,7 +155,7 @@ class TestReserves:
         world = a_world(a_rack("a", 8), seen=[*[cards(1)] * 31, cards(8)])
         world.scores(cards(1))
         policy = defrag_of(world)
-        price = float(policy._reserves.prices(policy._current().total_copies)[0])
+        price = float(policy._reserves.prices(policy._current().places_left)[0])
         assert price > 1000
         figures = np.zeros((len(world.ledger.fleet.alive), 2), np.float32)
         row = world.ledger.fleet.row_of["a"]
@@ -163,12 +163,21 @@ class TestReserves:
             figures[row] = 1000, lost
             assert policy.settle(figures, cards(1))[row] == np.floor((1000 - lost * price) / TIE_WIDTH)
 
-    def test_places_are_lost_where_the_pod_would_stand(self):
-        world = a_world(a_rack("a", 8), a_rack("b", 8), seen=[*[cards(1)] * 31, cards(8)])
+    def test_a_place_is_lost_where_the_pod_would_stand_and_a_part_of_one_where_it_was_nearly_there(self):
+        world = a_world(a_rack("a", 8), a_rack("b", 8), a_rack("c", 8), seen=[*[cards(1)] * 31, cards(8)])
         hold_percent(world, "b", "b-0", 100)
+        for number in range(6):
+            hold_percent(world, "c", f"c-{number}", 100)
         world.scores(cards(1))
-        lost = world.decider._outlooks[cards(1)].figures[:2, 1]
-        assert lost.tolist() == [1, 0]
+        lost = world.decider._outlooks[cards(1)].figures[:3, 1]
+        assert lost == pytest.approx([1 - (7 / 8) ** 4, (7 / 8) ** 4 - (6 / 8) ** 4, (2 / 8) ** 4 - (1 / 8) ** 4])
+
+    def test_room_for_large_pods_comes_back_after_it_was_lost(self):
+        world = a_world(a_rack("a", 8), a_rack("b", 8), seen=[*[cards(1)] * 31, cards(8)])
+        hold_percent(world, "a", "a-0", 100)
+        for number in range(4):
+            hold_percent(world, "b", f"b-{number}", 100)
+        assert world.node(cards(1)) == "b"
 
     def test_live_pods_count_where_there_are_more_than_usual(self):
         world = a_world(*(a_rack(f"n{number}", 2) for number in range(4)), seen=[*[cards(1)] * 31, cards(2)])
