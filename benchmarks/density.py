@@ -25,7 +25,7 @@ POLICIES = ("defrag", "fgd")
 
 def main() -> None:
     if not (TRACES / NODES).is_file():
-        _do_without()
+        do_without("density")
         return
     print(f"{'list':<12} {'allocated at 100 % demand':>27} {'FGD here':>9} {'FGD published':>14} {'seconds':>8}")
     for name, published in PUBLISHED_FGD.items():
@@ -40,8 +40,8 @@ def main() -> None:
             print(f"{name:<12} {load:>7} % {ours:>8.2f} % {fgd:>9.2f} {seconds:>8.1f}", flush=True)
 
 
-def _do_without() -> None:
-    sentence = f"density: no {NODES} in {TRACES}, set TESSERA_TRACES to the folder of the openb lists"
+def do_without(benchmark: str) -> None:
+    sentence = f"{benchmark}: no {NODES} in {TRACES}, set TESSERA_TRACES to the folder of the openb lists"
     if os.environ.get("TESSERA_SKIP_DENSITY") != "1":
         sys.exit(sentence)
     print(f"{sentence}; NOT MEASURED")
