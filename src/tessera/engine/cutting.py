@@ -6,6 +6,8 @@ set of sizes that fits into it, an empty card is worth one. So a 0.16 goes into 
 dearer can.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tessera.engine.arrays import Doubles
@@ -14,53 +16,46 @@ WHOLE = 100
 _MAX_PIVOTS = 400
 
 
-def price_gaps(sizes: list[int], demand: list[float]) -> Doubles:
+def price_gaps(sizes: Sequence[int], demand: Sequence[float]) -> Doubles:
     """The worth of a gap of 0 … 100 percent of a card, given the sizes wanted and how often each is."""
-    if not sizes:
-        worth = np.zeros(WHOLE + 1)
-        worth[WHOLE] = 1.0
-        return worth
-    prices = _dual_prices(np.array(sizes), np.array(demand) / sum(demand))
-    best, _ = _fill(np.array(sizes), prices)
+    best, _ = _fill(sizes, _dual_prices(sizes, np.array(demand) / sum(demand)) if sizes else ())
     best[WHOLE] = max(best[WHOLE], 1.0)
-    return best / best[WHOLE]
+    return np.array(best) / best[WHOLE]
 
 
-def _dual_prices(sizes: np.ndarray[tuple[int], np.dtype[np.int64]], demand: Doubles) -> Doubles:
+def _dual_prices(sizes: Sequence[int], demand: Doubles) -> list[float]:
     """Column generation from the patterns that repeat one size; each round adds the pattern that pays best."""
-    basis = np.diag((WHOLE // sizes).astype(np.float64))
-    usage = demand / basis.diagonal()
-    prices = 1.0 / basis.diagonal()
+    basis = np.diag([float(WHOLE // size) for size in sizes])
+    prices: list[float] = []
     for _ in range(_MAX_PIVOTS):
         inverse = np.linalg.inv(basis)
-        prices = inverse.sum(axis=0)  # every pattern costs one card
-        best, pattern = _fill(sizes, np.maximum(prices, 0.0))
+        prices = np.maximum(inverse.sum(axis=0), 0.0).tolist()  # every pattern costs one card
+        best, pattern = _fill(sizes, prices)
         if best[WHOLE] <= 1.0 + 1e-9:
             break
         usage = inverse @ demand
         direction = inverse @ pattern
         ratios = np.where(direction > 1e-12, usage / np.where(direction > 1e-12, direction, 1.0), np.inf)
         basis[:, int(ratios.argmin())] = pattern
-    return np.maximum(prices, 0.0)
+    return prices
 
 
-def _fill(sizes: np.ndarray[tuple[int], np.dtype[np.int64]], prices: Doubles) -> tuple[Doubles, Doubles]:
-    """The dearest set of sizes for every gap (unbounded knapsack), and the one for a whole card."""
-    best = np.zeros(WHOLE + 1)
-    choice = np.full(WHOLE + 1, -1)
+def _fill(sizes: Sequence[int], prices: Sequence[float]) -> tuple[list[float], list[float]]:
+    """The dearest set of sizes for every gap (unbounded knapsack), and the one for a whole card.
+
+    Plain lists: with some twenty sizes they are faster than arrays.
+    """
+    best, choice = [0.0] * (WHOLE + 1), [-1] * (WHOLE + 1)
     for gap in range(1, WHOLE + 1):
-        fitting = np.flatnonzero(sizes <= gap)
-        best[gap] = best[gap - 1]
-        if len(fitting):
-            worth = prices[fitting] + best[gap - sizes[fitting]]
-            top = int(worth.argmax())
-            if worth[top] > best[gap] + 1e-15:
-                best[gap], choice[gap] = worth[top], fitting[top]
-    pattern, gap = np.zeros(len(sizes)), WHOLE
+        top, taken = best[gap - 1], -1
+        for position, size in enumerate(sizes):
+            if size <= gap and prices[position] + best[gap - size] > top + 1e-15:
+                top, taken = prices[position] + best[gap - size], position
+        best[gap], choice[gap] = top, taken
+    pattern, gap = [0.0] * len(sizes), WHOLE
     while gap > 0:
-        if choice[gap] < 0:
-            gap -= 1
-            continue
-        pattern[choice[gap]] += 1
-        gap -= int(sizes[choice[gap]])
+        taken = choice[gap]
+        if taken >= 0:
+            pattern[taken] += 1
+        gap -= sizes[taken] if taken >= 0 else 1
     return best, pattern
