@@ -4,6 +4,7 @@ Old pods count less: each arrival weighs a little more than the one before, so a
 half-life counted in pods. A shape is what a pod takes of cards and host; who asks does not matter.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -62,6 +63,12 @@ class Mix:
         self._weight_of_next *= self._growth
         if self._weight_of_next > _RESCALE_AT:
             self._rescale()
+
+    def recall(self, live: Mapping[Shape, int]) -> None:
+        """Begin with the pods that are already there, as if they had just arrived: for a scheduler that restarts."""
+        for shape, count in live.items():
+            self._weights[shape] = self._weights.get(shape, 0.0) + count * self._weight_of_next
+            self.seen += count
 
     def frequencies(self) -> list[tuple[Shape, float]]:
         """Every shape and its share of arrivals, the most frequent first; equal shares in order of first sight."""

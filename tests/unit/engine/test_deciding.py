@@ -115,6 +115,7 @@ class TestRemembering:
     def test_a_card_policy_that_learned_is_asked_again(self):
         """Node figures depend on the cards chosen, and those on what the card policy has learned."""
         world = World(a_node("n", a_card("A", memory_mib=1000), a_card("B", memory_mib=2000)))
+        world.decider.observe(a_pod(a_want(memory_percent=100, cores_percent=100)))
         world.hold("n", "B", memory_mib=200)
         pod = a_pod(a_want(memory_percent=16), policy=PolicyChoice(node="binpack", cards=("defrag",)))
         before = world.scores(pod)

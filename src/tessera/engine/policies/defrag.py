@@ -58,6 +58,7 @@ class Defrag(NodePolicy, CardPolicy):
         return self._epoch
 
     def observe(self, request: PodRequest) -> None:
+        self._recall()
         self._mix.observe(shape_of(request))
         if self._mix.seen >= self._review_at:
             self._review_at = self._mix.seen + min(self._mix.seen, REVIEW_EVERY)
@@ -94,6 +95,10 @@ class Defrag(NodePolicy, CardPolicy):
             score = score - cost
         return np.floor(score / np.float32(TIE_WIDTH))
 
+    def _recall(self) -> None:
+        if not self._mix.seen and self._live:
+            self._mix.recall(_live_shapes(self._live))
+
     def _review(self) -> None:
         """Fit again if the mix or the nodes have moved; if not, let the reserves follow the pods that are live now."""
         fleet, landscape, frequencies = self._fleet, self._landscape, _with_cards(self._mix)
@@ -115,6 +120,7 @@ class Defrag(NodePolicy, CardPolicy):
         return self._landscape
 
     def _fit(self) -> Landscape:
+        self._recall()
         fleet = self._fleet
         frequencies = _with_cards(self._mix)
         self._fitted = dict(frequencies)

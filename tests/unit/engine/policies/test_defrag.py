@@ -361,3 +361,13 @@ def test_a_shape_that_is_new_and_special_is_fitted_at_the_next_review():
     for number in range(REVIEW_EVERY):
         world.decider.observe(cards(4 if number < 3 else 1))
     assert shape_of(cards(4)) in defrag_of(world)._current().catalogue.shapes
+
+
+def test_a_scheduler_that_restarts_begins_with_the_pods_that_are_there():
+    world = a_world(a_rack("a", 4))
+    for number in range(4):
+        world.ledger.adopt(a_ref(f"uid-{number}"), percent(50), an_allocation("a"))
+    assert defrag_of(world)._current().gap_price[1][50] == pytest.approx(0.5)
+    world.decider.observe(percent(30))
+    frequencies = dict(defrag_of(world)._mix.frequencies())
+    assert frequencies[shape_of(percent(50))] == pytest.approx(0.8, abs=0.01)
