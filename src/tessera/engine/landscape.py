@@ -95,8 +95,11 @@ class Landscape:
         self.layout = fleet.layout
         self._shapes = len(catalogue.shapes)
         self._typical = int(np.flatnonzero(catalogue.weight).max(initial=-1)) + 1
-        self._in_group: Rows = np.flatnonzero(groups.any(axis=1))
-        self._groups: Floats = groups[self._in_group]
+        shape, group = groups.nonzero()
+        by_group = np.argsort(group, kind="stable")
+        self._in_group: Rows = shape[by_group]
+        self._part: Floats = groups[shape, group][by_group]
+        self._starts: Rows = np.flatnonzero(np.diff(group[by_group], prepend=-1))
         self._weight: Floats = catalogue.weight[: self._typical]
         self._worth: Floats = (catalogue.weight * catalogue.amount)[:, : self._typical]
         self.gap_price = gap_prices(catalogue)
@@ -152,7 +155,7 @@ class Landscape:
         by_cpu, by_memory = host[0][:, None] / self.catalogue.cpu, host[1][:, None] / self.catalogue.memory
         room = np.minimum(np.minimum(by_cards, by_cpu), by_memory)
         fits = room[:, :typical] >= 1.0
-        lost = np.where(fits, sums[:, shapes:-2], sums[:, -2, None]) @ self._weight
+        lost = np.einsum("dp,p->d", np.where(fits, sums[:, shapes:-2], sums[:, -2, None]), self._weight)
         value: Floats = (-counts.lost * lost - counts.unusable * sums[:, -2]).astype(np.float32)
         if counts.useful:
             copies = np.floor(by_cards[:, :typical])
@@ -164,7 +167,7 @@ class Landscape:
 
     def whole_places(self, room: Floats) -> Floats:
         """How many copies of each group fit."""
-        return np.floor(room) @ self._groups
+        return self._by_group(np.floor(room))
 
     def near_places(self, room: Floats) -> Floats:
         """The same, where a place that lacks something counts too, by the fourth power of what is there.
@@ -173,7 +176,13 @@ class Landscape:
         """
         whole = np.floor(room)
         squared = np.square(room - whole)
-        return (whole + np.square(squared)) @ self._groups
+        return self._by_group(whole + np.square(squared))
+
+    def _by_group(self, per_shape: Floats) -> Floats:
+        """Sums within groups, not products of matrices: those may differ with how many rows are looked at together."""
+        if not len(self._starts):
+            return np.zeros((len(per_shape), 0), np.float32)
+        return np.add.reduceat(per_shape * self._part, self._starts, axis=1)
 
     def gap_worth(self, sums: Floats) -> Floats:
         return sums[:, -1]
@@ -186,7 +195,7 @@ class Landscape:
         change = (self.table[after] - self.table[before]).astype(np.float64)
         typical = change[:, : self._typical] / self.catalogue.count[: self._typical]
         useful = np.einsum("sp,sp->s", typical, self._worth[kind])
-        lost = change[:, self._shapes : -2] @ self._weight
+        lost = np.einsum("sp,p->s", change[:, self._shapes : -2], self._weight)
         return self._appraisal.useful * useful - self._appraisal.lost * lost + gap_weight * change[:, -1]
 
 
