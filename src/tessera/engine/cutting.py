@@ -33,8 +33,8 @@ def _dual_prices(sizes: Sequence[int], demand: Doubles) -> list[float]:
         best, pattern = _fill(sizes, prices)
         if best[WHOLE] <= 1.0 + 1e-9:
             break
-        usage = inverse @ demand
-        direction = inverse @ pattern
+        usage = (inverse * demand).sum(axis=1)
+        direction = (inverse * np.array(pattern)).sum(axis=1)
         ratios = np.where(direction > 1e-12, usage / np.where(direction > 1e-12, direction, 1.0), np.inf)
         basis[:, int(ratios.argmin())] = pattern
     return prices
