@@ -156,6 +156,12 @@ class Pod:
         self.ref, self.request, self.allocation = ref, request, allocation
         self.state, self.expires_at, self.settled = state, expires_at, False
 
+    def wants_alone(self, uuid: str, all_cores: int) -> bool:
+        """One container asks for all cores; two that ask for half each are content with company that asks for none."""
+        shares = zip(self.request.containers, self.allocation.containers, strict=True)
+        lasting = [taken for container, taken in shares if not (self.settled and container.role is Role.INIT)]
+        return any(share.uuid == uuid and share.cores_percent >= all_cores for taken in lasting for share in taken)
+
 
 def cost(request: PodRequest, allocation: Allocation, *, settled: bool) -> dict[str, list[int]]:
     """The most that the pod ever holds of each card from now on, in slots, MiB and cores."""
@@ -491,7 +497,7 @@ class LedgerMachine(RuleBasedStateMachine):
             if (name, uuid) not in self.excused:
                 assert min(card) >= 0
                 total = next(d.cores_percent for d in self.world.nodes[name].devices if d.uuid == uuid)
-                alone = [p for p in holders if cost(p.request, p.allocation, settled=p.settled)[uuid][2] >= total]
+                alone = [pod for pod in holders if pod.wants_alone(uuid, total)]
                 assert not alone or len(holders) == 1
         for name, host in self.world.free_hosts().items():
             assert name in self.excused_hosts or min(host) >= 0

@@ -94,12 +94,12 @@ def _staff(
 ) -> tuple[Floats, Floats]:
     """For each group the size of a usual pod, and how many places to keep for such pods."""
     milli = table.count * table.usual_share * np.float32(10.0)
-    mean_milli = float(share @ milli) / max(float(share.sum()), 1e-9)
+    mean_milli = float((share * milli).sum()) / max(float(share.sum()), 1e-9)
     pods_when_full = np.count_nonzero(fleet.kind[fleet.alive]) * 1000.0 / max(mean_milli, 1.0)
     amount, scale = np.zeros(len(groups), np.float32), np.ones(len(groups), np.float32)
     for column, members in enumerate(groups.values()):
         arrivals = float(share[members].sum())
-        amount[column] = share[members] @ milli[members] / arrivals
+        amount[column] = (share[members] * milli[members]).sum() / arrivals
         now = sum(live.get(table.shapes[member], 0) for member in members)
         scale[column] = SIGMAS * max(now, arrivals * pods_when_full, 1e-6) ** 0.5
     return amount, scale

@@ -61,9 +61,9 @@ def _best_sets(links: Floats, eligible: Bools, count: int) -> Bools:
     """The eligible set with the largest sum of links; the leftmost of equals."""
     rows, width = eligible.shape
     sets, pairs = _sets_of(width, count)
-    total = links.reshape(rows, width * width) @ pairs.T
-    missing = (~eligible).astype(np.float32) @ sets.T.astype(np.float32)
-    return sets[np.where(missing > 0, -1.0, total).argmax(axis=1)]
+    total = np.einsum("rp,sp->rs", links.reshape(rows, width * width), pairs)
+    complete = (eligible[:, None, :] | ~sets).all(axis=2)
+    return sets[np.where(complete, total, -1.0).argmax(axis=1)]
 
 
 @lru_cache(maxsize=64)
