@@ -1,0 +1,101 @@
+"""Builds the testbed's programs once per version and keeps them outside the tree.
+
+What is kept under is worked out from everything that goes in: the Go toolchain, go.mod, go.sum and the flags. A build
+happens in a directory of its own that is renamed when complete, under a lock, so nobody ever runs half a program.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from testbed.requirements import TestbedFailed
+from testbed.toolchain import ALL, Tool
+
+
+def cache_directory() -> Path:
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "tessera" / "testbed"
+
+
+class Programs:
+    """Paths of the built programs; each tool is built when one of its programs is first asked for."""
+
+    def __init__(self, cache: Path | None = None) -> None:
+        self._cache = (cache or cache_directory()) / "programs"
+        self._tool_of = {program: tool for tool in ALL for program in tool.programs}
+        self._directories: dict[str, Path] = {}
+
+    def __getitem__(self, program: str) -> Path:
+        tool = self._tool_of[program]
+        if tool.name not in self._directories:
+            self._directories[tool.name] = build(tool, self._cache)
+        return self._directories[tool.name] / program
+
+    def build_all(self) -> None:
+        for program in self._tool_of:
+            self[program]
+
+    @property
+    def search_path(self) -> str:
+        """The directories of all tools that were built so far, for PATH."""
+        return ":".join(str(directory) for directory in self._directories.values())
+
+
+def build(tool: Tool, cache: Path) -> Path:
+    """The directory with the tool's programs, built if they are not there yet."""
+    target = cache / f"{tool.name}-{tool.version}-{_fingerprint(tool)}"
+    if target.is_dir():
+        return target
+    cache.mkdir(parents=True, exist_ok=True)
+    with locked(cache / f"{tool.name}.lock"):
+        if not target.is_dir():
+            _build_into(tool, target)
+    return target
+
+
+def _build_into(tool: Tool, target: Path) -> None:
+    print(f"Building {tool.name} {tool.version} …", file=sys.stderr, flush=True)
+    began, unfinished = time.monotonic(), target.parent / f".{target.name}"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    for number, (program, package) in enumerate(tool.programs.items(), 1):
+        _go_build(tool, package, unfinished / program)
+        step = f"{number}/{len(tool.programs)} {program}"
+        print(f"  {step}, after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    unfinished.rename(target)
+
+
+def _go_build(tool: Tool, package: str, output: Path) -> None:
+    command = ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags", tool.linker_flags]
+    command += ["-tags", ",".join(tool.tags), "-o", str(output), package]
+    done = subprocess.run(
+        command, cwd=tool.directory, env=_go_environment(), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        last = "\n".join(done.stderr.strip().splitlines()[-15:])
+        raise TestbedFailed(f"go build of {package} {tool.version} ended with exit code {done.returncode}:\n{last}")
+
+
+def _go_environment() -> dict[str, str]:
+    return os.environ | {"CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
+
+
+def _fingerprint(tool: Tool) -> str:
+    go_version = subprocess.run(["go", "env", "GOVERSION", "GOARCH"], capture_output=True, text=True, check=True).stdout
+    parts = [go_version, tool.linker_flags, ",".join(tool.tags), str(sorted(tool.programs.items()))]
+    parts += [(tool.directory / name).read_text() for name in ("go.mod", "go.sum")]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
