@@ -79,9 +79,20 @@ demo: setup ## Place pods on 200 made-up nodes with every policy, side by side
 .PHONY: test test-tessera test-sdk test-sdk-py39
 test: check test-tessera test-sdk ## Run the checks, the tests, and the tests of both SDKs
 
-test-tessera: setup ## Run the tests alone
+test-tessera: setup programs ## Run the tests alone
 	@$(call say,Tests)
 	@$(BIN)/pytest
+
+# A real Kubernetes for the tests, built from Go modules and kept outside the tree. Without Go or root the tests that
+# need it are skipped, and say so; on CI that is a failure.
+.PHONY: programs
+programs: setup ## Build Kubernetes and its like for the tests, unless they are built already
+	@$(call say,Kubernetes for the tests)
+	@$(BIN)/python -m testbed build || [ "$${CI:-}" != true ]
+
+.PHONY: cluster
+cluster: setup programs ## Run a real Kubernetes for hands-on use, until Ctrl-C
+	@$(BIN)/python -m testbed up
 
 test-sdk: setup test-sdk-py39 ## Run the tests of both SDKs, openshift_ai_sdk on Python 3.9 too
 	@$(call say,SDK tests: kpu)

@@ -38,9 +38,13 @@ class Programs:
             self._directories[tool.name] = build(tool, self._cache)
         return self._directories[tool.name] / program
 
-    def build_all(self) -> None:
-        for program in self._tool_of:
+    def build(self, *programs: str) -> None:
+        """Have these programs ready, and those built with them; all there are, where none is named."""
+        for program in programs or self._tool_of:
             self[program]
+
+    def version(self, program: str) -> str:
+        return self._tool_of[program].version
 
     @property
     def search_path(self) -> str:
@@ -69,18 +73,29 @@ def _build_into(tool: Tool, target: Path) -> None:
         _go_build(tool, package, unfinished / program)
         step = f"{number}/{len(tool.programs)} {program}"
         print(f"  {step}, after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    for file in tool.files:
+        shutil.copy(_module_directory(tool) / file, unfinished)
     unfinished.rename(target)
 
 
 def _go_build(tool: Tool, package: str, output: Path) -> None:
-    command = ["go", "build", "-trimpath", "-buildvcs=false", "-ldflags", tool.linker_flags]
-    command += ["-tags", ",".join(tool.tags), "-o", str(output), package]
+    flags = ["-trimpath", "-buildvcs=false", "-ldflags", tool.linker_flags, "-tags", ",".join(tool.tags)]
+    _go(tool, "build", *flags, "-o", str(output), package)
+
+
+def _go(tool: Tool, *arguments: str) -> str:
     done = subprocess.run(
-        command, cwd=tool.directory, env=_go_environment(), capture_output=True, text=True, check=False
+        ["go", *arguments], cwd=tool.directory, env=_go_environment(), capture_output=True, text=True, check=False
     )
     if done.returncode:
         last = "\n".join(done.stderr.strip().splitlines()[-15:])
-        raise TestbedFailed(f"go build of {package} {tool.version} ended with exit code {done.returncode}:\n{last}")
+        what = f"`go {arguments[0]} … {arguments[-1]}` for {tool.name} {tool.version}"
+        raise TestbedFailed(f"{what} ended with exit code {done.returncode}:\n{last}")
+    return done.stdout
+
+
+def _module_directory(tool: Tool) -> Path:
+    return Path(_go(tool, "list", "-m", "-f", "{{.Dir}}", tool.module).strip())
 
 
 def _go_environment() -> dict[str, str]:
@@ -88,8 +103,13 @@ def _go_environment() -> dict[str, str]:
 
 
 def _fingerprint(tool: Tool) -> str:
-    go_version = subprocess.run(["go", "env", "GOVERSION", "GOARCH"], capture_output=True, text=True, check=True).stdout
-    parts = [go_version, tool.linker_flags, ",".join(tool.tags), str(sorted(tool.programs.items()))]
+    parts = [
+        _go(tool, "env", "GOVERSION", "GOARCH"),
+        tool.linker_flags,
+        ",".join(tool.tags),
+        str(sorted(tool.programs.items())),
+        *tool.files,
+    ]
     parts += [(tool.directory / name).read_text() for name in ("go.mod", "go.sum")]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
 

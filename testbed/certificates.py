@@ -38,7 +38,7 @@ class Authority:
     def issue(
         self, file_name: str, common_name: str, *, groups: Sequence[str] = (), reachable_at: Sequence[str] = ()
     ) -> Pair:
-        """A certificate for a client of this name and these groups, which may also serve at these names and addresses."""
+        """A certificate for a client of this name and these groups, who may also serve at these addresses."""
         attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
         subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         key = ec.generate_private_key(ec.SECP256R1())
@@ -109,8 +109,6 @@ def _write_key(directory: Path, name: str, key: ec.EllipticCurvePrivateKey) -> P
     path = directory / f"{name}.key"
     path.touch(mode=0o600)
     path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     return path

@@ -1,4 +1,4 @@
-"""etcd, kube-apiserver, kube-controller-manager and kube-scheduler of one cluster, with RBAC, admission and aggregation.
+"""etcd, kube-apiserver, kube-controller-manager and kube-scheduler, with RBAC, admission and aggregation.
 
 Everything listens on its usual port inside the machine. etcd does not wait for the disk: a test cluster that outlives a
 power cut is of no use to anybody.
@@ -17,6 +17,8 @@ from testbed.machine import Machine
 from testbed.program import Program
 
 Flags = Mapping[str, str]
+GENEROUS = {"kube-api-qps": "500", "kube-api-burst": "1000"}
+"""How fast a component may call the API server; by default its own limit would be what a test measures."""
 
 
 class ControlPlane:
@@ -128,6 +130,7 @@ class ControlPlane:
             "cluster-signing-key-file": self.authority.files.key,
             "kubeconfig": self.kubeconfig_for(user),
             "leader-elect": "false",
+            **GENEROUS,
             "root-ca-file": self.authority.files.certificate,
             "service-account-private-key-file": self._tokens.key,
             "use-service-account-credentials": "true",
@@ -136,7 +139,7 @@ class ControlPlane:
 
     def _scheduler(self, config: Path | None) -> list[str | Path]:
         kubeconfig = self.kubeconfig_for("system:kube-scheduler")
-        flags: dict[str, str | Path] = {"kubeconfig": kubeconfig, "leader-elect": "false"}
+        flags: dict[str, str | Path] = {"kubeconfig": kubeconfig, "leader-elect": "false", **GENEROUS}
         if config:
             flags = {"config": config}
         flags |= {"authentication-kubeconfig": kubeconfig, "authorization-kubeconfig": kubeconfig}

@@ -34,7 +34,11 @@ class Machine:
         self.logs = self.directory / "logs"
         self.programs: dict[str, Program] = {}
         self._clear()
-        self._init = self._boot()
+        try:
+            self._init = self._boot()
+        except BaseException:
+            self._slot.release()
+            raise
 
     def _clear(self) -> None:
         """Remove what the slot's last holder left, if it could not do so itself."""
@@ -51,22 +55,25 @@ class Machine:
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
             )
         assert process.stdout
-        if process.stdout.readline() != "up\n":
-            process.wait()
+        with process.stdout as answer:
+            is_up = answer.readline() == "up\n"
+        if not is_up:
+            process.communicate()
             reason = (self.logs / "init.log").read_text().strip().splitlines()[-1:]
             raise TestbedFailed(f"machine {self.cgroup} did not come up: {' '.join(reason)}")
         self._pid = _only_child(process.pid)
         network.connect(self.addresses, self._pid)
         return process
 
+    @property
+    def running(self) -> bool:
+        return self._init.poll() is None
+
     def enter(self, *command: str | Path) -> list[str]:
         """The command line that runs `command` inside the machine."""
-        flags = ["--net", "--mount", "--pid", "--uts", "--ipc"]
-        return ["nsenter", f"--target={self._pid}", *flags, "--", *map(str, command)]
+        return ["nsenter", f"--target={self._pid}", *NAMESPACES, "--", *map(str, command)]
 
-    def run(
-        self, *command: str | Path, timeout_s: float = 60, environment: Mapping[str, str] | None = None
-    ) -> str:
+    def run(self, *command: str | Path, timeout_s: float = 60, environment: Mapping[str, str] | None = None) -> str:
         """Run a command inside the machine and give its output."""
         done = subprocess.run(
             self.enter(*command),
@@ -96,7 +103,9 @@ class Machine:
 
     def stop(self, *, keep_logs_in: Path | None = None) -> None:
         """End everything and remove every file, apart from the logs where somebody wants them."""
-        if self._init.poll() is None:
+        for program in self.programs.values():
+            program.resume()
+        if self.running:
             assert self._init.stdin
             self._init.stdin.close()
             try:
@@ -104,6 +113,8 @@ class Machine:
             except subprocess.TimeoutExpired:
                 self._init.send_signal(signal.SIGKILL)
                 self._init.wait()
+        for program in self.programs.values():
+            program.wait()
         network.disconnect(self.addresses)
         if keep_logs_in is not None:
             shutil.copytree(self.logs, keep_logs_in, dirs_exist_ok=True)

@@ -40,7 +40,10 @@ class Node:
         path = {"PATH": f"{self._tree.launchers}:{self._programs.search_path}:/usr/sbin:/usr/bin:/sbin:/bin"}
         kubelet = [self._programs["kubelet"], *self._kubelet_flags()]
         self._machine.start("kubelet", kubelet, environment=path)
-        proxy = [self._programs["kube-proxy"], f"--config={self._write('kube-proxy.json', self._proxy_configuration())}"]
+        proxy = [
+            self._programs["kube-proxy"],
+            f"--config={self._write('kube-proxy.json', self._proxy_configuration())}",
+        ]
         self._machine.start("kube-proxy", proxy, environment=path)
 
     def _kubelet_flags(self) -> list[str]:
@@ -59,7 +62,7 @@ class Node:
         serving = authority.issue("kubelet", f"system:node:{self.name}", groups=["system:nodes"], reachable_at=at)
         resolver = self._directory / "resolv.conf"
         resolver.write_text("# this machine can look up nothing outside itself\n")
-        plenty = {signal: "0%" for signal in ("nodefs.available", "imagefs.available", "nodefs.inodesFree")}
+        plenty = dict.fromkeys(("nodefs.available", "imagefs.available", "nodefs.inodesFree"), "0%")
         return {
             "apiVersion": "kubelet.config.k8s.io/v1beta1",
             "kind": "KubeletConfiguration",

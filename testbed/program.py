@@ -56,17 +56,24 @@ class Program:
             if not self.running:
                 raise TestbedFailed(f"{self.name} ended before it was {what}; its log ends:\n{self.last_words()}")
             if time.monotonic() > deadline:
-                raise TestbedFailed(f"{self.name} was not {what} in {timeout_s:g} s; its log ends:\n{self.last_words()}")
+                raise TestbedFailed(
+                    f"{self.name} was not {what} in {timeout_s:g} s; its log ends:\n{self.last_words()}"
+                )
             time.sleep(POLL_S)
 
     def last_words(self) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-LAST_LINES:])
 
     def pause(self) -> None:
-        os.kill(self.pid, signal.SIGSTOP)
+        pid = self.pid
+        os.kill(pid, signal.SIGSTOP)
+        self.until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "paused")
 
     def resume(self) -> None:
-        os.kill(self.pid, signal.SIGCONT)
+        """nsenter stops when its child is stopped, and does not go on by itself."""
+        if self.running:
+            for pid in (self.pid, self._process.pid):
+                os.kill(pid, signal.SIGCONT)
 
     def stop(self, *, timeout_s: float = 30) -> None:
         """End it as a service manager would."""
@@ -79,12 +86,17 @@ class Program:
     def _end(self, number: signal.Signals, timeout_s: float) -> None:
         if not self.running:
             return
+        self.resume()
         os.kill(self.pid, number)
         try:
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             os.kill(self.pid, signal.SIGKILL)
             self._process.wait(10)
+
+    def wait(self) -> None:
+        """Until it has ended, which somebody else must see to."""
+        self._process.wait()
 
     def restart(self) -> None:
         """Start it again with the same command; it must have ended."""

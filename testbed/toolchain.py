@@ -11,11 +11,12 @@ TOOLS = Path(__file__).parent / "tools"
 
 
 class Tool(NamedTuple):
-    """One Go module and the programs built from it: file name → package."""
+    """One Go module, the programs built from it (file name → package), and files of it that they need."""
 
     name: str
     module: str
     programs: dict[str, str]
+    files: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     version_variables: tuple[str, ...] = ()
 
@@ -72,6 +73,13 @@ KWOK = Tool(
     "kwok",
     "sigs.k8s.io/kwok",
     _in_module("sigs.k8s.io/kwok", "kwok"),
+    files=(
+        "kustomize/stage/node/fast/node-initialize.yaml",
+        "kustomize/stage/node/heartbeat-with-lease/node-heartbeat-with-lease.yaml",
+        "kustomize/stage/pod/fast/pod-complete.yaml",
+        "kustomize/stage/pod/fast/pod-delete.yaml",
+        "kustomize/stage/pod/fast/pod-ready.yaml",
+    ),
     version_variables=("sigs.k8s.io/kwok/pkg/consts.Version={version}",),
 )
 HELM = Tool(

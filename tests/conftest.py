@@ -1,4 +1,4 @@
-"""What every test shares: how hard hypothesis tries.
+"""What every test shares: clusters of the testbed, and how hard hypothesis tries.
 
 `HYPOTHESIS_PROFILE` chooses. `ci`, the default, tries the same bounded number of examples each time, and when it fails
 it does not look for a smaller one, so that it ends in time; `dev` tries more, at random, and remembers; `soak` is for
@@ -8,6 +8,8 @@ nights.
 import os
 
 from hypothesis import Phase, settings
+
+pytest_plugins = ["testbed.fixtures"]
 
 BOUNDED = (Phase.explicit, Phase.generate)
 settings.register_profile(

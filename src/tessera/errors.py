@@ -8,7 +8,17 @@ TesseraError
 │   ├── InvalidInventory  what a node reports about its cards
 │   ├── InvalidCatalogue  a vendor file
 │   ├── InvalidPolicy     a scheduling policy or its weights
-│   └── InvalidTrace      a trace file or a simulation option
+│   ├── InvalidTrace      a trace file or a simulation option
+│   ├── InvalidKubeconfig how to reach a cluster
+│   └── InvalidTarget     which Kubernetes object is meant
+├── KubeError             talking to a Kubernetes API server
+│   ├── Unreachable       no whole answer came: refused, reset, cut, TLS, too late
+│   ├── UnreadableReply   an answer came that is not what the API promises
+│   ├── CredentialsFailed nothing to show to the API server: a file, an exec plugin
+│   ├── Unrecoverable     a reconciler need not try again until its object changes
+│   └── ApiError          the API server answered, and the answer is no
+│       ├── BadRequest, Unauthorized, Forbidden, NotFound, AlreadyExists, Conflict, Expired, Invalid
+│       └── TooManyRequests, ServerFailed, ServerUnavailable
 ├── DiscoveryFailed       the hardware or its driver did not answer
 ├── SimulationFailed      the machine did not let a simulation end
 └── LedgerConflict        the ledger was asked for what would over-commit or contradict it
@@ -17,6 +27,7 @@ The message is one sentence: what failed, on which object, with which value, wha
 `code` is stable; programs match on it, people read the sentence.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 
@@ -54,6 +65,114 @@ class InvalidPolicy(InvalidInput):
 
 class InvalidTrace(InvalidInput):
     code = "InvalidTrace"
+
+
+class InvalidKubeconfig(InvalidInput):
+    code = "InvalidKubeconfig"
+
+
+class InvalidTarget(InvalidInput):
+    code = "InvalidTarget"
+
+
+class KubeError(TesseraError):
+    code = "KubeError"
+
+
+class Unreachable(KubeError):
+    code = "Unreachable"
+
+
+class UnreadableReply(KubeError):
+    code = "UnreadableReply"
+
+
+class CredentialsFailed(KubeError):
+    code = "CredentialsFailed"
+
+
+class Unrecoverable(KubeError):
+    code = "Unrecoverable"
+
+
+class ApiError(KubeError):
+    """What the API server's Status said. `target` is the object or collection, as in `pods default/web-0`."""
+
+    code = "ApiError"
+    advice: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        verb: str,
+        target: str,
+        status: int,
+        reason: str,
+        details: Mapping[str, object] | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
+        advice = f"; {self.advice}" if self.advice else ""
+        super().__init__(f"{verb} {target}: the API server answered {status} {reason}: {message}{advice}")
+        self.message = message
+        self.verb = verb
+        self.target = target
+        self.status = status
+        self.reason = reason
+        self.details = details or {}
+        self.retry_after_s = retry_after_s
+
+
+class BadRequest(ApiError):
+    code = "BadRequest"
+
+
+class Unauthorized(ApiError):
+    code = "Unauthorized"
+    advice = "renew the credentials that the kubeconfig or the service account gives"
+
+
+class Forbidden(ApiError):
+    code = "Forbidden"
+    advice = "grant this verb with a Role or ClusterRole"
+
+
+class NotFound(ApiError):
+    code = "NotFound"
+
+
+class AlreadyExists(ApiError):
+    code = "AlreadyExists"
+
+
+class Conflict(ApiError):
+    code = "Conflict"
+    advice = "read the object again and decide anew"
+
+
+class Expired(ApiError):
+    """The resourceVersion or continue token is older than what the API server remembers."""
+
+    code = "Expired"
+    advice = "list again"
+
+
+class Invalid(ApiError):
+    code = "Invalid"
+
+
+class TooManyRequests(ApiError):
+    code = "TooManyRequests"
+
+
+class ServerFailed(ApiError):
+    """The API server or something behind it (a webhook, etcd) failed; a write may or may not have happened."""
+
+    code = "ServerFailed"
+
+
+class ServerUnavailable(ServerFailed):
+    code = "ServerUnavailable"
 
 
 class DiscoveryFailed(TesseraError):

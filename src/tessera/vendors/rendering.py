@@ -151,7 +151,7 @@ def _container_words(vendor: Vendor, request: AllocationRequest) -> dict[str, ob
 
 def _card_words(vendor: Vendor, position: int, share: CardShare, device: Device) -> dict[str, object]:
     template = next((template.name for template in vendor.templates if template.memory_mib == share.memory_mib), "")
-    units = _compute_units(vendor, device)
+    units = compute_units(vendor, device)
     # No cores asked for means no limit on them, so all units stay visible.
     visible = max(1, units * share.cores_percent // 100) if share.cores_percent else units
     return {
@@ -167,7 +167,7 @@ def _card_words(vendor: Vendor, position: int, share: CardShare, device: Device)
     }
 
 
-def _compute_units(vendor: Vendor, device: Device) -> int:
+def compute_units(vendor: Vendor, device: Device) -> int:
     model: Model | None = next(
         (model for model in vendor.models if device.model in (model.name, model.reported_as)), None
     )

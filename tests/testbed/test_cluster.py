@@ -1,0 +1,185 @@
+"""The cluster that tests share is a real one: pods run, names resolve, the API server reaches Services."""
+
+import json
+import ssl
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from testbed.cluster import Cluster
+from testbed.requirements import TestbedFailed
+
+WEB = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web, labels: {app: web}}
+spec:
+  nodeName: node-1
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: web
+    image: busybox:testbed
+    imagePullPolicy: Never
+    command:
+    - sh
+    - -c
+    - echo serving; mkdir /tmp/www; echo hello > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www
+---
+apiVersion: v1
+kind: Service
+metadata: {name: site}
+spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
+"""
+AGGREGATED = """
+apiVersion: v1
+kind: Service
+metadata: {name: aggregated}
+spec: {ports: [{name: https, port: 443, targetPort: PORT}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: aggregated, labels: {kubernetes.io/service-name: aggregated}}
+addressType: IPv4
+ports: [{name: https, port: PORT, protocol: TCP}]
+endpoints: [{addresses: [HOST], conditions: {ready: true}}]
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.test.tessera.io}
+spec:
+  group: test.tessera.io
+  version: v1
+  groupPriorityMinimum: 1000
+  versionPriority: 10
+  insecureSkipTLSVerify: true
+  service: {name: aggregated, namespace: default, port: 443}
+"""
+
+
+@pytest.fixture(scope="module")
+def web(cluster: Cluster):
+    """A pod behind a Service, on the real node."""
+    cluster.kubectl("apply", "-f", "-", input=WEB)
+    cluster.kubectl("wait", "--for=condition=Ready", "pod/web", "--timeout=60s")
+    yield
+    cluster.kubectl("delete", "-f", "-", "--wait=false", input=WEB)
+
+
+@pytest.mark.usefixtures("web")
+def test_a_pod_runs_and_its_log_and_a_shell_in_it_can_be_reached(cluster):
+    assert cluster.kubectl("logs", "web") == "serving\n"
+    assert cluster.kubectl("exec", "web", "--", "cat", "/tmp/www/index.html") == "hello\n"
+
+
+@pytest.mark.usefixtures("web")
+@pytest.mark.parametrize("name", ["site", "site.default", "site.default.svc.cluster.local"])
+def test_a_pod_finds_a_service_by_name(cluster, name):
+    assert cluster.kubectl("exec", "web", "--", "wget", "-qO-", f"http://{name}") == "hello\n"
+
+
+@pytest.mark.usefixtures("web")
+def test_the_api_server_and_the_host_reach_a_service(cluster):
+    assert cluster.kubectl("get", "--raw", "/api/v1/namespaces/default/services/http:site:80/proxy/") == "hello\n"
+    address = json.loads(cluster.kubectl("get", "service", "site", "-o", "json"))["spec"]["clusterIP"]
+    with urllib.request.urlopen(f"http://{address}", timeout=10) as answer:
+        assert answer.read() == b"hello\n"
+
+
+def test_what_a_user_may_do_is_up_to_rbac(cluster):
+    outsider = cluster.control_plane.kubeconfig_for("outsider")
+    with pytest.raises(TestbedFailed, match='User "outsider" cannot list resource "pods"'):
+        cluster.kubectl("get", "pods", kubeconfig=outsider)
+
+
+def test_an_aggregated_api_is_served_by_an_endpoint_of_its_service(cluster):
+    with serving(cluster, {"kind": "APIResourceList", "groupVersion": "test.tessera.io/v1", "resources": []}) as port:
+        host = cluster.machine.addresses.host
+        cluster.kubectl("apply", "-f", "-", input=AGGREGATED.replace("HOST", host).replace("PORT", str(port)))
+        cluster.kubectl("wait", "--for=condition=Available", "apiservice/v1.test.tessera.io", "--timeout=30s")
+        assert "test.tessera.io/v1" in cluster.kubectl("get", "--raw", "/apis/test.tessera.io/v1")
+        cluster.kubectl("delete", "apiservice", "v1.test.tessera.io")
+
+
+@contextmanager
+def serving(cluster: Cluster, answer: object) -> Iterator[int]:
+    """An HTTPS server in this process that gives everybody the same answer."""
+    body = json.dumps(answer).encode()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    names = ["aggregated.default.svc"]
+    pair = cluster.control_plane.authority.issue("aggregated", "aggregated", reachable_at=names)
+    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trust.load_cert_chain(str(pair.certificate), str(pair.key))
+    with ThreadingHTTPServer((cluster.machine.addresses.host, 0), Handler) as server:
+        server.socket = trust.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def test_simulated_nodes_are_ready_and_their_agents_report(cluster):
+    cluster.kubectl("wait", "--for=condition=Ready", "node/gpu-0000", "node/gpu-0001", "--timeout=60s")
+    annotations = json.loads(cluster.kubectl("get", "node", "gpu-0000", "-o", "json"))["metadata"]["annotations"]
+    assert annotations["hami.io/node-nvidia-register"].count("NVIDIA A100-SXM4-80GB") == 8
+    assert annotations["hami.io/node-handshake-nvidia"].startswith("Reported ")
+
+
+def test_an_agent_answers_a_scheduler_that_asks_whether_it_lives(cluster):
+    key = "hami.io/node-handshake-nvidia"
+    cluster.kubectl("annotate", "node", "gpu-0001", "--overwrite", f"{key}=Requesting_2026.01.01 00:00:00")
+    path = "{.metadata.annotations.hami\\.io/node-handshake-nvidia}"
+    cluster.kubectl("wait", f"--for=jsonpath={path}", "node/gpu-0001", "--timeout=10s")
+    for _ in range(100):
+        if cluster.kubectl("get", "node", "gpu-0001", "-o", f"jsonpath={path}").startswith("Reported "):
+            return
+    pytest.fail("the agent of gpu-0001 did not answer")
+
+
+def test_a_card_that_falls_ill_is_in_the_next_register(cluster):
+    register = "jsonpath={.metadata.annotations.hami\\.io/node-nvidia-register}"
+    before = cluster.kubectl("get", "node", "gpu-0000", "-o", register)
+    uuid = before.partition(",")[0]
+    cluster.simulated.agents.set_health("gpu-0000", uuid, healthy=False)
+    after = cluster.kubectl("get", "node", "gpu-0000", "-o", register)
+    assert after.count("true:") == 7
+    cluster.simulated.agents.set_health("gpu-0000", uuid, healthy=True)
+    assert cluster.kubectl("get", "node", "gpu-0000", "-o", register) == before
+
+
+def test_a_second_cluster_runs_beside_the_first_and_survives_its_api_server(cluster, new_cluster):
+    other = new_cluster(controllers=False)
+    other.kubectl("create", "configmap", "kept", "--from-literal=a=b")
+    apiserver = other.machine.programs["kube-apiserver"]
+    apiserver.kill()
+    assert cluster.kubectl("get", "--raw", "/readyz") == "ok"
+    apiserver.restart()
+    other.control_plane.wait_until_ready()
+    assert other.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}") == "b"
+    other.stop()
+    assert not other.machine.directory.exists()
+
+
+def test_helm_is_there_and_reaches_the_cluster(cluster):
+    assert json.loads(cluster.helm("list", "--all-namespaces", "--output", "json")) == []
+
+
+def test_a_cluster_that_cannot_start_says_why_and_keeps_its_logs(capfd):
+    with pytest.raises(TestbedFailed, match=r"kube-apiserver ended before it was ready(.|\n)*no-such-flag"):
+        Cluster(controllers=False, apiserver_flags={"no-such-flag": "1"})
+    assert "The logs of the cluster are kept in " in capfd.readouterr().out
