@@ -138,6 +138,10 @@ format: setup ## Format the code and mend what can be mended
 bench: setup ## Measure what docs/benchmarks.md reports
 	@$(BIN)/python -m benchmarks
 
+.PHONY: bench-cluster
+bench-cluster: setup programs ## Measure what needs a real cluster
+	@$(BIN)/python -m benchmarks cluster
+
 .PHONY: soak
 soak: setup ## Run the property tests with thousands of examples
 	@HYPOTHESIS_PROFILE=soak $(BIN)/pytest --timeout=0 tests/property

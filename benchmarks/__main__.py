@@ -1,19 +1,21 @@
 """All benchmarks, in the order of docs/benchmarks.md. `python -m benchmarks decisions` runs one.
 
-Each runs in a process of its own, so that what one leaves in memory does not flatter the next.
+Those on a real cluster want root and Go, and run when they are named or by `make bench-cluster`. Each runs in a process of its own, so that what one leaves in memory does not flatter the next.
 """
 
 import os
 import subprocess
 import sys
 
-ALL = ("decisions", "memory", "codecs", "density", "drift")
+ALL = ("decisions", "memory", "codecs", "kube_informer", "density", "drift")
+ON_A_CLUSTER = ("testbed_start", "kube_cluster")
 
 if __name__ == "__main__":
     names = sys.argv[1:] or list(ALL)
-    unknown = [name for name in names if name not in ALL]
+    names = list(ON_A_CLUSTER) if names == ["cluster"] else names
+    unknown = [name for name in names if name not in (*ALL, *ON_A_CLUSTER)]
     if unknown:
-        sys.exit(f'benchmarks: "{unknown[0]}" is unknown, expected {", ".join(ALL)}')
+        sys.exit(f'benchmarks: "{unknown[0]}" is unknown, expected cluster, {", ".join((*ALL, *ON_A_CLUSTER))}')
     environment = os.environ if len(sys.argv) > 1 else {"TESSERA_SKIP_DENSITY": "1", **os.environ}
     for name in names:
         print(f"\n== {name}", flush=True)

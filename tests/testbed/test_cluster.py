@@ -1,12 +1,14 @@
 """The cluster that tests share is a real one: pods run, names resolve, the API server reaches Services."""
 
+import base64
 import json
 import ssl
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 import pytest
 
@@ -34,19 +36,20 @@ kind: Service
 metadata: {name: site}
 spec: {selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
 """
-AGGREGATED = """
+OUTSIDE = """
 apiVersion: v1
 kind: Service
-metadata: {name: aggregated}
+metadata: {name: outside}
 spec: {ports: [{name: https, port: 443, targetPort: PORT}]}
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
-metadata: {name: aggregated, labels: {kubernetes.io/service-name: aggregated}}
+metadata: {name: outside, labels: {kubernetes.io/service-name: outside}}
 addressType: IPv4
 ports: [{name: https, port: PORT, protocol: TCP}]
 endpoints: [{addresses: [HOST], conditions: {ready: true}}]
----
+"""
+AGGREGATED = """
 apiVersion: apiregistration.k8s.io/v1
 kind: APIService
 metadata: {name: v1.test.tessera.io}
@@ -56,7 +59,19 @@ spec:
   groupPriorityMinimum: 1000
   versionPriority: 10
   insecureSkipTLSVerify: true
-  service: {name: aggregated, namespace: default, port: 443}
+  service: {name: outside, namespace: default, port: 443}
+"""
+WEBHOOK = """
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingWebhookConfiguration
+metadata: {name: outside}
+webhooks:
+- name: outside.tessera.io
+  admissionReviewVersions: [v1]
+  sideEffects: None
+  clientConfig: {caBundle: AUTHORITY, service: {name: outside, namespace: default}}
+  rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+  matchConditions: [{name: ours, expression: "object.metadata.name.startsWith('refused-')"}]
 """
 
 
@@ -96,39 +111,66 @@ def test_what_a_user_may_do_is_up_to_rbac(cluster):
 
 
 def test_an_aggregated_api_is_served_by_an_endpoint_of_its_service(cluster):
-    with serving(cluster, {"kind": "APIResourceList", "groupVersion": "test.tessera.io/v1", "resources": []}) as port:
-        host = cluster.machine.addresses.host
-        cluster.kubectl("apply", "-f", "-", input=AGGREGATED.replace("HOST", host).replace("PORT", str(port)))
+    resources = {"kind": "APIResourceList", "groupVersion": "test.tessera.io/v1", "resources": []}
+    with serving(cluster, lambda _: resources):
+        cluster.kubectl("apply", "-f", "-", input=AGGREGATED)
         cluster.kubectl("wait", "--for=condition=Available", "apiservice/v1.test.tessera.io", "--timeout=30s")
         assert "test.tessera.io/v1" in cluster.kubectl("get", "--raw", "/apis/test.tessera.io/v1")
-        cluster.kubectl("delete", "apiservice", "v1.test.tessera.io")
+        cluster.kubectl("delete", "-f", "-", input=AGGREGATED)
+
+
+def test_a_webhook_behind_a_service_is_asked(cluster):
+    with serving(cluster, refuse):
+        authority = cluster.control_plane.authority.files.certificate.read_bytes()
+        webhook = WEBHOOK.replace("AUTHORITY", base64.b64encode(authority).decode())
+        cluster.kubectl("apply", "-f", "-", input=webhook)
+        with pytest.raises(TestbedFailed, match="the service said no"):
+            until_refused(cluster)
+        cluster.kubectl("delete", "-f", "-", input=webhook)
+
+
+def refuse(review: Any) -> Any:
+    response = {"uid": review["request"]["uid"], "allowed": False, "status": {"message": "the service said no"}}
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+
+
+def until_refused(cluster: Cluster) -> None:
+    """A webhook counts a moment after it was made."""
+    for number in range(100):
+        cluster.kubectl("create", "configmap", f"refused-{number}", "--dry-run=server")
 
 
 @contextmanager
-def serving(cluster: Cluster, answer: object) -> Iterator[int]:
-    """An HTTPS server in this process that gives everybody the same answer."""
-    body = json.dumps(answer).encode()
+def serving(cluster: Cluster, answer: Callable[[Any], Any]) -> Iterator[None]:
+    """An HTTPS server in this process, behind a Service `outside` of the cluster."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.dumps(answer(json.loads(self.rfile.read(length) or "null"))).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
 
+        do_POST = do_GET  # noqa: N815 # the name is the server's
+
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    names = ["aggregated.default.svc"]
-    pair = cluster.control_plane.authority.issue("aggregated", "aggregated", reachable_at=names)
+    authority, host = cluster.control_plane.authority, cluster.machine.addresses.host
+    pair = authority.issue("outside", "outside", reachable_at=["outside.default.svc"])
     trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     trust.load_cert_chain(str(pair.certificate), str(pair.key))
-    with ThreadingHTTPServer((cluster.machine.addresses.host, 0), Handler) as server:
+    with ThreadingHTTPServer((host, 0), Handler) as server:
         server.socket = trust.wrap_socket(server.socket, server_side=True)
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield server.server_port
+        service = OUTSIDE.replace("HOST", host).replace("PORT", str(server.server_port))
+        cluster.kubectl("apply", "-f", "-", input=service)
+        yield
+        cluster.kubectl("delete", "-f", "-", input=service)
         server.shutdown()
         thread.join()
 

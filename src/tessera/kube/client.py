@@ -20,7 +20,7 @@ from tessera.kube.listing import Page, join_pages, read_page
 from tessera.kube.objects import Document, ObjectKey
 from tessera.kube.requests import Body, Params, Request, collection_request, object_request
 from tessera.kube.transport import Limits, Reply, Transport
-from tessera.kube.watching import EventDecoder, WatchEvent, read_events
+from tessera.kube.watching import Bookmark, EventDecoder, WatchEvent, read_events
 
 T = TypeVar("T")
 Propagation = Literal["Background", "Foreground", "Orphan"]
@@ -122,7 +122,8 @@ class Client:
             params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         request = collection_request("watch", kind, selection.namespace, params=params)
         async with self.stream(request, silence_s=self._transport.limits.watch_silence_s) as reply:
-            yield read_events(reply.chunks(), EventDecoder(kind, request))
+            reply.gathers = initial_events
+            yield _until_synced_in_heaps(reply, read_events(reply.chunks(), EventDecoder(kind, request)))
 
     async def create(self, kind: Kind[T], body: Body, *, namespace: str = "", dry_run: bool = False) -> T:
         params = _write_params(dry_run)
@@ -219,6 +220,14 @@ class Client:
 
     async def _read(self, kind: Kind[T], request: Request) -> T:
         return kind.decode(await self.send(request), request.target)
+
+
+async def _until_synced_in_heaps(reply: Reply, events: AsyncIterator[WatchEvent[T]]) -> AsyncIterator[WatchEvent[T]]:
+    """Once everything there is has been told, each event is told as soon as it is there."""
+    async for event in events:
+        if isinstance(event, Bookmark) and event.is_synced:
+            reply.gathers = False
+        yield event
 
 
 def present(params: Params) -> dict[str, str]:

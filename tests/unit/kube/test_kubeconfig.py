@@ -33,10 +33,10 @@ contexts:
 
 
 def test_a_context_leads_to_its_cluster_and_user() -> None:
-    context, cluster, user = parse_kubeconfig(FILE, Path("/home/me/.kube/config")).choose()
+    context, cluster, user = parse_kubeconfig(FILE, Path("/srv/kube/config")).choose()
 
     assert (context.namespace, cluster.server) == ("team", "https://dev:6443")
-    assert user.client_certificate == "/home/me/.kube/me.crt"
+    assert user.client_certificate == "/srv/kube/me.crt"
 
 
 def test_relative_paths_start_at_the_file_that_holds_them() -> None:
