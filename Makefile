@@ -129,6 +129,10 @@ check-docs: setup ## Do links resolve, are requirements pinned, are files free o
 	@$(call say,Documents and repository)
 	@$(BIN)/pytest -q tests/repository
 
+.PHONY: engines-table
+engines-table: setup programs ## Write the table of docs/engines.md from a run of the contract on a real cluster
+	@$(BIN)/pytest tests/contract --write-engines-table
+
 .PHONY: format
 format: setup ## Format the code and mend what can be mended
 	@$(BIN)/ruff check --fix-only --quiet

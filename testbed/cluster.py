@@ -109,6 +109,7 @@ class Cluster:
         return self._run("helm", arguments, input, kubeconfig)
 
     def _run(self, program: str, arguments: tuple[str, ...], input: str | None, kubeconfig: Path | None) -> str:
+        cache = self.machine.directory / "kubectl"  # of its own: kubectl's goes by address, and addresses come again
         done = subprocess.run(
             [self.programs[program], *arguments],
             input=input,
@@ -116,7 +117,7 @@ class Cluster:
             text=True,
             check=False,
             timeout=120,
-            env=os.environ | {"KUBECONFIG": str(kubeconfig or self.kubeconfig)},
+            env=os.environ | {"KUBECONFIG": str(kubeconfig or self.kubeconfig), "KUBECACHEDIR": str(cache)},
         )
         if done.returncode:
             raise TestbedFailed(f"`{program} {' '.join(arguments)}` failed: {done.stderr.strip()}")
