@@ -21,6 +21,8 @@ TesseraError
 │       └── TooManyRequests, ServerFailed, ServerUnavailable
 ├── DiscoveryFailed       the hardware or its driver did not answer
 ├── SimulationFailed      the machine did not let a simulation end
+├── NotReady              asked before the cluster's state was read
+├── BindRefused           the pod cannot be put on that node, or not yet
 └── LedgerConflict        the ledger was asked for what would over-commit or contradict it
 
 The message is one sentence: what failed, on which object, with which value, what was expected, what to do.
@@ -181,6 +183,14 @@ class DiscoveryFailed(TesseraError):
 
 class SimulationFailed(TesseraError):
     code = "SimulationFailed"
+
+
+class NotReady(TesseraError):
+    code = "NotReady"
+
+
+class BindRefused(TesseraError):
+    code = "BindRefused"
 
 
 class LedgerConflict(TesseraError):

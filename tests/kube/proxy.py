@@ -15,6 +15,8 @@ class Proxy:
         self._behind = (url.hostname, url.port)
         self._flowing = asyncio.Event()
         self._flowing.set()
+        self._answering = asyncio.Event()
+        self._answering.set()
         self._writers: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._listener: asyncio.Server | None = None
@@ -48,8 +50,13 @@ class Proxy:
         """Let nothing through any more, and say nothing of it."""
         self._flowing.clear()
 
+    def withhold_answers(self) -> None:
+        """Let requests through, and nothing back."""
+        self._answering.clear()
+
     def resume(self) -> None:
         self._flowing.set()
+        self._answering.set()
 
     def refuse(self) -> None:
         """Cut, and take no new connections."""
@@ -76,15 +83,16 @@ class Proxy:
             return
         self._writers.add(onward)
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._pass_on(reader, onward))
-            group.create_task(self._pass_on(onward_reader, writer))
+            group.create_task(self._pass_on(reader, onward, self._flowing))
+            group.create_task(self._pass_on(onward_reader, writer, self._flowing, self._answering))
         self._writers -= {writer, onward}
         self.has_lost_one.set()
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *gates: asyncio.Event) -> None:
         try:
             while data := await reader.read(1 << 16):
-                await self._flowing.wait()
+                for gate in gates:
+                    await gate.wait()
                 writer.write(data)
                 await writer.drain()
         except ConnectionError:

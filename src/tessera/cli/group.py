@@ -5,47 +5,65 @@ import io
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import click
 
 from tessera import __version__
 from tessera.errors import TesseraError
 
-COMMANDS: Mapping[str, str] = {"simulate": "Replay a trace, a cluster dump or a made-up cluster through the engine."}
+
+class Entry(NamedTuple):
+    """A command: the module that has it as `command`, and one line of help."""
+
+    module: str
+    help: str
 
 
 class LazyGroup(click.Group):
     """Imports the module of a command only when that command is called."""
 
+    def __init__(self, name: str, entries: Mapping[str, Entry], **options: Any) -> None:
+        super().__init__(name, **options)
+        self._entries = entries
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return sorted(COMMANDS)
+        return sorted(self._entries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self._entries:
             return None
-        module = importlib.import_module(f"tessera.cli.{cmd_name}")
-        command: click.Command = module.command
+        command: click.Command = importlib.import_module(self._entries[cmd_name].module).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
+            formatter.write_dl(sorted((name, entry.help) for name, entry in self._entries.items()))
 
 
-@click.group(cls=LazyGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="tessera")
-@click.pass_context
-def tessera(ctx: click.Context) -> None:
-    """Share, schedule and drive accelerators."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+def make_group(entries: Mapping[str, Entry]) -> click.Group:
+    """The `tessera` command with these below it; alone it shows its help."""
+
+    @click.pass_context
+    def show_help(ctx: click.Context) -> None:
+        if ctx.invoked_subcommand is None:
+            click.echo(ctx.get_help())
+
+    group = LazyGroup(
+        "tessera",
+        entries,
+        callback=show_help,
+        help="Share, schedule and drive accelerators.",
+        invoke_without_command=True,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    return click.version_option(__version__, prog_name="tessera")(group)
 
 
-def main() -> None:
+def run(group: click.Group) -> None:
     _print_what_the_encoding_has()
     try:
-        tessera.main(standalone_mode=False)
+        group.main(standalone_mode=False)
         if sys.stdout:
             sys.stdout.flush()
     except TesseraError as error:

@@ -15,6 +15,7 @@ from tessera.engine.explaining import explain
 from tessera.engine.hosting import Admission
 from tessera.engine.ledger import Ledger
 from tessera.engine.policies import PolicyBook
+from tessera.engine.sentences import Sentences
 from tessera.engine.trial import Trial, try_pod
 from tessera.model.allocations import Allocation, CardShare
 from tessera.model.refusals import Refusal
@@ -54,6 +55,7 @@ class Decider:
         self._policies = policies
         self._demands = Demands(ledger.fleet)
         self._admission = Admission(ledger.fleet)
+        self._sentences = Sentences(ledger.fleet)
         self._outlooks: OrderedDict[PodRequest, Outlook] = OrderedDict()
         self._cache_left = cache_bytes
 
@@ -91,13 +93,22 @@ class Decider:
                 containers[container].append(share)
         return Allocation(self._fleet.names[row], tuple(map(tuple, containers)))
 
+    def fits(self, request: PodRequest) -> Bools:
+        """For every row, whether the pod could be there now. Not to be changed: it is what is remembered."""
+        return self._outlook(request).fits
+
     def refusals(self, request: PodRequest) -> list[Refusal]:
         """Why each node that cannot take the pod cannot, by node name."""
-        outlook = self._outlook(request)
-        rows = (self._fleet.alive & ~outlook.fits).nonzero()[0]
+        rows = (self._fleet.alive & ~self.fits(request)).nonzero()[0]
+        return sorted(self._explain(request, rows), key=lambda refusal: refusal.where)
+
+    def sentences(self, request: PodRequest, rows: Rows) -> list[str]:
+        """Why each of these rows cannot take the pod, which is known of them."""
+        return self._sentences.of(request, rows, lambda unknown: self._explain(request, unknown))
+
+    def _explain(self, request: PodRequest, rows: Rows) -> list[Refusal]:
         policy = self._policies.cards(request.policy)
-        found = explain(request, self._fleet, rows, demands=self._demands, policy=policy)
-        return sorted(found, key=lambda refusal: refusal.where)
+        return explain(request, self._fleet, rows, demands=self._demands, policy=policy)
 
     def observe(self, request: PodRequest) -> None:
         """A pod has arrived: policies that learn take note."""

@@ -37,7 +37,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     pass
 
 
-class _Metadata(_Part, frozen=True, kw_only=True):
+class NodeMetadata(_Part, frozen=True, kw_only=True):
     name: str
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
@@ -65,8 +65,10 @@ class _Status(_Part, frozen=True, kw_only=True):
     conditions: tuple[_Condition, ...] | None = None
 
 
-class _Document(_Part, frozen=True, kw_only=True):
-    metadata: _Metadata
+class NodeDocument(_Part, frozen=True, kw_only=True):
+    """The part of a Kubernetes Node that we read."""
+
+    metadata: NodeMetadata
     spec: _Spec | None = None
     status: _Status | None = None
 
@@ -77,10 +79,7 @@ _NO_STATUS = _Status()
 
 def read_node(node: object, vendors: Catalogue) -> NodeReading:
     """What the node has, and one sentence for each thing on it that could not be read."""
-    try:
-        document = msgspec.convert(node, _Document)
-    except msgspec.ValidationError as error:
-        raise InvalidInventory(f"node: {explain_mismatch(error, node)}") from None
+    document = _read_document(node)
     name, annotations = document.metadata.name, document.metadata.annotations or {}
     status = document.status or _NO_STATUS
     cards = read_cards(name, annotations, status.capacity or {}, status.allocatable or {}, vendors)
@@ -95,7 +94,16 @@ def read_node(node: object, vendors: Catalogue) -> NodeReading:
     return NodeReading(read, tuple(complaints))
 
 
-def _read_host(document: _Document) -> Host:
+def _read_document(node: object) -> NodeDocument:
+    if isinstance(node, NodeDocument):
+        return node
+    try:
+        return msgspec.convert(node, NodeDocument)
+    except msgspec.ValidationError as error:
+        raise InvalidInventory(f"node: {explain_mismatch(error, node)}") from None
+
+
+def _read_host(document: NodeDocument) -> Host:
     status, spec = document.status or _NO_STATUS, document.spec or _NO_SPEC
     where = f"node {document.metadata.name}"
     return Host(

@@ -111,6 +111,8 @@ def _present(values: Values | None) -> Values:
 
 
 def _convert(pod: object, part: type[PartT]) -> PartT:
+    if isinstance(pod, part):
+        return pod
     try:
         return msgspec.convert(pod, part)
     except msgspec.ValidationError as error:

@@ -1,0 +1,89 @@
+"""`tessera run extender`: the scheduler's process. It reads the cluster's state, then answers kube-scheduler."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Coroutine
+from pathlib import Path
+from typing import Any
+
+import click
+import structlog
+import uvloop
+from prometheus_client import CollectorRegistry
+
+from tessera.apps.serving import make_app, serve
+from tessera.errors import InvalidRequest
+from tessera.kube.access import find_access
+from tessera.kube.client import Client
+from tessera.kube.informer import Informer
+from tessera.kube.kinds import RESOURCE_QUOTAS
+from tessera.kube.objects import ObjectKey
+from tessera.kube.pods import CACHED_PODS
+from tessera.kube.reconciler import Reconciler
+from tessera.model.requests import PolicyChoice
+from tessera.scheduler.binding import Binder
+from tessera.scheduler.extender import Extender
+from tessera.scheduler.nodes import CACHED_NODES
+from tessera.scheduler.phases import Phases
+from tessera.scheduler.world import World
+from tessera.vendors.loading import load_catalogue
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@click.command("extender")
+@click.option("--kubeconfig", type=click.Path(path_type=Path), help="Which cluster; without it, as kubectl finds it.")
+@click.option("--http", "address", default="127.0.0.1:8080", show_default=True, help="Where to serve plain HTTP.")
+@click.option("--node-policy", default="binpack", show_default=True, help="For pods that name no node policy.")
+@click.option("--card-policy", default="spread", show_default=True, help="For pods that name no card policy.")
+def command(kubeconfig: Path | None, address: str, node_policy: str, card_policy: str) -> None:
+    """Answer kube-scheduler on /filter, /prioritize and /bind."""
+    host, port = read_address(address)
+    default = PolicyChoice(node=node_policy, cards=(card_policy,))
+    uvloop.run(run(kubeconfig, host, port, default))
+
+
+def read_address(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise InvalidRequest(f'--http is "{address}", expected an address and a port such as 127.0.0.1:8080')
+    return host.strip("[]"), int(port)
+
+
+async def run(kubeconfig: Path | None, host: str, port: int, default: PolicyChoice) -> None:
+    world = World(load_catalogue(), default=default)
+    async with Client(find_access(kubeconfig)) as client:
+        pods, nodes = Informer(client, CACHED_PODS), Informer(client, CACHED_NODES)
+        quotas = Informer(client, RESOURCE_QUOTAS)
+        pods.subscribe(world.pod_changed)
+        nodes.subscribe(world.node_changed)
+        quotas.subscribe(world.quota_changed)
+        phases = Phases(world)
+
+        async def clear_up(key: ObjectKey) -> None:
+            await binder.clear_up(key)
+
+        lost: Reconciler[ObjectKey] = Reconciler("lost bindings", clear_up)
+        binder = Binder(client, world, phases.offers, pods.get, lost=lost.mark)
+        watched = (pods, nodes, quotas)
+
+        def is_ready() -> bool:
+            return all(informer.is_synced for informer in watched)
+
+        extender = Extender(phases, binder, is_ready=is_ready)
+        app = make_app(extender.verbs, is_ready=is_ready, metrics=CollectorRegistry())
+        async with running(*(informer.run() for informer in watched), lost.run()):
+            await serve(app, host, port)
+
+
+@contextlib.asynccontextmanager
+async def running(*works: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
+    """Work in the background for as long as the block lasts; if one fails, all end with its error."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            working = [tasks.create_task(work) for work in works]
+            yield
+            for task in working:
+                task.cancel()
+    except ExceptionGroup as group:
+        raise group.exceptions[0] from None

@@ -1,0 +1,95 @@
+"""The KubeSchedulerConfiguration under which the stock kube-scheduler works for us.
+
+Our scores must decide between nodes that a pod has no preference for, and must not outweigh a preference that it has.
+kube-scheduler adds scores up, so the weights say it: what spreads by CPU and memory is off, what a pod asks for
+(affinity, spreading, taints) weighs more than our whole range, and of our own range a thousand levels are used.
+"""
+
+from typing import Any, NamedTuple
+
+from tessera.errors import InvalidRequest
+from tessera.model.catalogue import Catalogue
+
+PROFILES = ("hami-scheduler", "gpu-scheduler")
+CLAIM_MARK = "gpu.scheduling/claim"
+"""What the webhook adds to pods with a GpuClaim, so that kube-scheduler asks us about them too."""
+
+OUTWEIGHING = 250  # one hundred points of a plugin, so weighted, exceed ten times our thousand levels
+PREFERENCES = ("TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity")
+SILENCED = ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality", "VolumeBinding")
+EXTENDER_TIMEOUT = "10s"
+
+
+class Endpoint(NamedTuple):
+    """Where the extender answers; `ca_file` verifies it, and without one it must be on this very host."""
+
+    url: str
+    ca_file: str = ""
+
+
+def scheduler_configuration(
+    catalogue: Catalogue, endpoint: Endpoint, *, kubeconfig: str = "", leader_elect: bool = True
+) -> dict[str, Any]:
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": kubeconfig, "qps": 1000, "burst": 2000},
+        "leaderElection": {
+            "leaderElect": leader_elect,
+            "resourceName": PROFILES[0],
+            "resourceNamespace": "kube-system",
+        },
+        "percentageOfNodesToScore": 100,
+        "profiles": [_profile(name) for name in PROFILES],
+        "extenders": [_extender(catalogue, endpoint)],
+    }
+
+
+def _profile(name: str) -> dict[str, Any]:
+    return {
+        "schedulerName": name,
+        "plugins": {
+            "score": {
+                "disabled": [{"name": plugin} for plugin in (*SILENCED, *PREFERENCES)],
+                "enabled": [{"name": plugin, "weight": OUTWEIGHING} for plugin in PREFERENCES],
+            }
+        },
+        "pluginConfig": [
+            {
+                "name": "PodTopologySpread",
+                "args": {
+                    "apiVersion": "kubescheduler.config.k8s.io/v1",
+                    "kind": "PodTopologySpreadArgs",
+                    "defaultingType": "List",
+                    "defaultConstraints": [],
+                },
+            }
+        ],
+    }
+
+
+def _extender(catalogue: Catalogue, endpoint: Endpoint) -> dict[str, Any]:
+    names = (*catalogue.managed_resources(), CLAIM_MARK)
+    return {
+        "urlPrefix": endpoint.url.rstrip("/"),
+        "filterVerb": "filter",
+        "prioritizeVerb": "prioritize",
+        "bindVerb": "bind",
+        "weight": 1,
+        "httpTimeout": EXTENDER_TIMEOUT,
+        "nodeCacheCapable": True,
+        "ignorable": False,
+        "managedResources": [{"name": name, "ignoredByScheduler": True} for name in names],
+        **_transport(endpoint),
+    }
+
+
+def _transport(endpoint: Endpoint) -> dict[str, Any]:
+    """kube-scheduler verifies nobody if it is given no authority, and does not say so."""
+    if endpoint.url.startswith("http://"):
+        return {"enableHTTPS": False}
+    if not endpoint.ca_file:
+        raise InvalidRequest(
+            f"the extender is at {endpoint.url} and no CA file is named; name the one that verifies it"
+        )
+    return {"enableHTTPS": True, "tlsConfig": {"insecure": False, "caFile": endpoint.ca_file}}

@@ -1,0 +1,73 @@
+"""What was offered to kube-scheduler a moment ago and is not bound yet.
+
+kube-scheduler decides on the next pod before the last one's bind has reached us. So the node that scored best is held
+for its pod for two seconds, and the next pod is scored as if the first were there: a burst spreads over the nodes it
+will really fill. An offer is a guess, and never the reason for a refusal: where only offers stand in the way of a pod,
+the node still passes.
+"""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from tessera.engine.ledger import Holding, Ledger, State
+from tessera.errors import LedgerConflict
+from tessera.model.allocations import Allocation
+from tessera.model.requests import PodRef, PodRequest
+
+OFFER_S = 2.0
+
+
+class Offers:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._open: dict[str, Holding] = {}
+
+    def make(self, ref: PodRef, request: PodRequest, allocation: Allocation, now_s: float) -> None:
+        self.withdraw(ref.uid)
+        if self._ledger.holding(ref.uid) is not None:
+            return
+        try:
+            self._ledger.reserve(ref, request, allocation, expires_at=now_s + OFFER_S)
+        except LedgerConflict:
+            return
+        self._open[ref.uid] = self._held(ref.uid)
+
+    def take(self, uid: str, node: str) -> Allocation | None:
+        """The cards offered to the pod on this node; the offer is over, whichever node it was for."""
+        offer = self._open.get(uid)
+        self.withdraw(uid)
+        return offer.allocation if offer is not None and offer.allocation.node == node else None
+
+    def withdraw(self, uid: str) -> None:
+        offer = self._open.pop(uid, None)
+        if offer is not None and self._is_still_ours(offer):
+            self._ledger.release(uid)
+
+    def expire(self, now_s: float) -> None:
+        for uid in [uid for uid, offer in self._open.items() if offer.expires_at <= now_s]:
+            self.withdraw(uid)
+
+    def nodes(self) -> set[str]:
+        return {offer.allocation.node for offer in self._open.values() if self._is_still_ours(offer)}
+
+    @contextmanager
+    def set_aside(self, node: str) -> Generator[None]:
+        """Look at a node as if nothing were on offer there."""
+        aside = [offer for offer in self._open.values() if offer.allocation.node == node and self._is_still_ours(offer)]
+        for offer in aside:
+            self._ledger.release(offer.ref.uid)
+        try:
+            yield
+        finally:
+            for offer in aside:
+                self._ledger.reserve(offer.ref, offer.request, offer.allocation, expires_at=offer.expires_at)
+                self._open[offer.ref.uid] = self._held(offer.ref.uid)
+
+    def _is_still_ours(self, offer: Holding) -> bool:
+        """Not so, once a bind or the API has made something lasting of it."""
+        return self._ledger.holding(offer.ref.uid) is offer and offer.state is State.RESERVED
+
+    def _held(self, uid: str) -> Holding:
+        holding = self._ledger.holding(uid)
+        assert holding is not None
+        return holding

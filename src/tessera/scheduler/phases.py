@@ -1,0 +1,119 @@
+"""Filter and Score, as kube-scheduler asks for them: of these nodes, which could take the pod, and how good is each?
+
+Nothing is written to the API. Filter keeps every node that could take the pod, so that preferences of the pod and other
+scorers still count; Score tells them apart so finely that the policy's choice is not left to chance.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tessera.engine.arrays import Longs, Rows
+from tessera.engine.quota import check_request
+from tessera.model.extender import MAX_SCORE
+from tessera.model.pods import read_pod_ref
+from tessera.model.refusals import Reason, Refusal, render
+from tessera.model.requests import PodRef, PodRequest
+from tessera.scheduler.offers import Offers
+from tessera.scheduler.world import World
+
+MOST_SEEN = 100_000
+UNREGISTERED = render(Refusal(Reason.NODE_UNKNOWN))
+
+
+class Verdict:
+    """`passed` in the order in which they were named; a sentence for each node that did not pass."""
+
+    __slots__ = ("failed", "hopeless", "passed")
+
+    def __init__(self, passed: list[str], failed: dict[str, str], hopeless: dict[str, str] | None = None) -> None:
+        self.passed = passed
+        self.failed = failed
+        self.hopeless = hopeless or {}
+
+
+class Phases:
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._fleet = world.ledger.fleet
+        self.offers = Offers(world.ledger)
+        self._seen: dict[str, None] = {}
+
+    def filter(self, pod: object, names: Sequence[str], now_s: float) -> Verdict:
+        ref, request = read_pod_ref(pod), self._world.request_of(pod)
+        if not request.wants_devices:
+            return Verdict(list(names), {})
+        self.offers.expire(now_s)
+        self.offers.withdraw(ref.uid)
+        self._notice(ref, request)
+        over = check_request(self._world.ledger, ref.namespace, request, self._world.limits_of(ref.namespace))
+        if over is not None:
+            sentence = render(over)
+            return Verdict([], {}, dict.fromkeys(names, sentence))
+        return self._judge(request, names)
+
+    def score(self, pod: object, names: Sequence[str], now_s: float) -> list[int]:
+        """One score for each name. The best is offered to the pod; ties go to it, not to chance."""
+        ref, request = read_pod_ref(pod), self._world.request_of(pod)
+        if not request.wants_devices:
+            return [0] * len(names)
+        self.offers.expire(now_s)
+        self.offers.withdraw(ref.uid)
+        rows = np.array([self._fleet.row_of.get(name, -1) for name in names], np.intp)
+        levels, best = self._levels(request, rows)
+        if best is not None:
+            self._offer(ref, request, best, now_s)
+        return levels.tolist()
+
+    def _judge(self, request: PodRequest, names: Sequence[str]) -> Verdict:
+        fits, row_of = self._world.decider.fits(request), self._fleet.row_of
+        crowded = self.offers.nodes()
+        passed, refused, failed = list[str](), list[int](), dict[str, str]()
+        for name in names:
+            row = row_of.get(name)
+            if row is None:
+                failed[name] = UNREGISTERED
+            elif fits[row] or (name in crowded and self._fits_without_offers(request, name, row)):
+                passed.append(name)
+            else:
+                refused.append(row)
+        sentences = self._world.decider.sentences(request, np.array(refused, np.intp))
+        failed |= zip([self._fleet.names[row] for row in refused], sentences, strict=True)
+        return Verdict(passed, failed)
+
+    def _fits_without_offers(self, request: PodRequest, name: str, row: int) -> bool:
+        with self.offers.set_aside(name):
+            return self._world.decider.allocate(request, row) is not None
+
+    def _levels(self, request: PodRequest, rows: Rows) -> tuple[Longs, int | None]:
+        """Scores stretched over the whole range, the best alone at its top; nodes that only just do not fit get 0."""
+        levels = np.zeros(len(rows), np.int64)
+        candidates = self._world.decider.candidates(request)
+        scores = np.full(len(self._fleet.alive), -np.inf)
+        scores[candidates.rows] = candidates.scores
+        found = np.where(rows >= 0, scores[rows], -np.inf)
+        fitting = np.isfinite(found).nonzero()[0]
+        if not len(fitting):
+            return levels, None
+        among = found[fitting]
+        low, high = float(among.min()), float(among.max())
+        spread = (among - low) / (high - low) if high > low else np.ones(len(among))
+        levels[fitting] = 1 + np.floor(spread * (MAX_SCORE - 2)).astype(np.int64)
+        ties = fitting[among == high]
+        best = int(ties[self._fleet.name_rank[rows[ties]].argmin()])
+        levels[best] = MAX_SCORE
+        return levels, int(rows[best])
+
+    def _offer(self, ref: PodRef, request: PodRequest, row: int, now_s: float) -> None:
+        allocation = self._world.decider.allocate(request, row)
+        if allocation is not None:
+            self.offers.make(ref, request, allocation, now_s)
+
+    def _notice(self, ref: PodRef, request: PodRequest) -> None:
+        """Let policies learn from each pod once, however often it is tried."""
+        if ref.uid in self._seen:
+            return
+        if len(self._seen) >= MOST_SEEN:
+            self._seen.clear()
+        self._seen[ref.uid] = None
+        self._world.decider.observe(request)

@@ -1,0 +1,145 @@
+"""A cluster whose kube-scheduler asks our extender, which runs as a process of its own."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tessera.kube.access import find_access
+from tessera.kube.client import Client
+from tessera.kube.kinds import PODS, Selection
+from testbed.cluster import Cluster
+from testbed.fixtures import NewCluster
+
+TESSERA = [sys.executable, "-m", "tessera.apps.cli"]
+PORT = 18_080
+DEADLINE_S = 60
+
+
+class Scheduling:
+    """`extender` can be stopped and started by tests, as a node that reboots would."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.log = cluster.machine.logs / "extender.log"
+        self.start_extender()
+        self._start_scheduler()
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.cluster.machine.addresses.host}:{PORT}"
+
+    def start_extender(self) -> None:
+        address = self.url.removeprefix("http://")
+        command = [*TESSERA, "run", "extender", "--kubeconfig", str(self.cluster.kubeconfig), "--http", address]
+        with self.log.open("a") as log:
+            self.extender = subprocess.Popen(command, stdout=log, stderr=log)
+        deadline = time.monotonic() + DEADLINE_S
+        while not self._is_ready():
+            assert self.extender.poll() is None, self.log.read_text()[-2000:]
+            assert time.monotonic() < deadline, "the extender did not become ready"
+            time.sleep(0.05)
+
+    def _is_ready(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=2) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def stop_extender(self) -> None:
+        self.extender.terminate()
+        assert self.extender.wait(timeout=20) == 0
+
+    def _start_scheduler(self) -> None:
+        kubeconfig = self.cluster.control_plane.kubeconfig_for("system:kube-scheduler")
+        command = [*TESSERA, "scheduler", "config", "--extender-url", self.url, "--kubeconfig", str(kubeconfig)]
+        printed = subprocess.run([*command, "--no-leader-elect"], capture_output=True, text=True, check=True).stdout
+        config = self.cluster.machine.directory / "kube-scheduler.yaml"
+        config.write_text(printed)
+        self.cluster.control_plane.start_scheduler(Path(config))
+
+    def create(self, *pods: dict[str, Any]) -> None:
+        self.cluster.kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
+
+    def wait_until_running(self, *names: str) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        while missing := set(names) - {pod["metadata"]["name"] for pod in self.pods() if _is_running(pod)}:
+            assert time.monotonic() < deadline, f"not running after {DEADLINE_S} s: {sorted(missing)[:5]}"
+            time.sleep(0.1)
+
+    def wait_until_refused(self, name: str) -> str:
+        """Why kube-scheduler says that the pod cannot be scheduled."""
+        self.cluster.kubectl("wait", "--for=condition=PodScheduled=False", f"pod/{name}", f"--timeout={DEADLINE_S}s")
+        (pod,) = [pod for pod in self.pods() if pod["metadata"]["name"] == name]
+        return next(said["message"] for said in pod["status"]["conditions"] if said["type"] == "PodScheduled")
+
+    def pods(self) -> list[dict[str, Any]]:
+        return json.loads(self.cluster.kubectl("get", "pods", "-o", "json"))["items"]
+
+    def cards_in_use(self) -> Mapping[tuple[str, str], int]:
+        """MiB promised on each card, by what the API says and nothing else."""
+        taken: Counter[tuple[str, str]] = Counter()
+        for pod in self.pods():
+            node = pod["spec"].get("nodeName")
+            devices = pod["metadata"].get("annotations", {}).get("hami.io/vgpu-devices-allocated", "")
+            for device in filter(None, devices.replace(";", "").split(":")):
+                uuid, _, memory, _ = device.split(",")
+                taken[node, uuid] += int(memory)
+        return taken
+
+    def clear(self) -> None:
+        asyncio.run(self._delete_all_pods())
+        deadline = time.monotonic() + DEADLINE_S
+        while self.pods():
+            assert time.monotonic() < deadline, "the pods of the last test do not go away"
+            time.sleep(0.1)
+
+    async def _delete_all_pods(self) -> None:
+        async with Client(find_access(self.cluster.kubeconfig)) as client:
+            await client.delete_collection(PODS, Selection(namespace="default"))
+
+
+def _is_running(pod: dict[str, Any]) -> bool:
+    return pod.get("status", {}).get("phase") == "Running"
+
+
+@pytest.fixture(scope="module")
+def scheduling_cluster(new_cluster: NewCluster) -> Iterator[Scheduling]:
+    cluster = new_cluster(simulated_nodes=4)
+    cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s")
+    scheduling = Scheduling(cluster)
+    yield scheduling
+    scheduling.stop_extender()
+    cluster.stop()
+
+
+@pytest.fixture
+def scheduling(scheduling_cluster: Scheduling) -> Iterator[Scheduling]:
+    yield scheduling_cluster
+    scheduling_cluster.clear()
+
+
+def a_pod(
+    name: str, *, memory: int, count: int = 1, labels: Mapping[str, str] | None = None, **spec: Any
+) -> dict[str, Any]:
+    limits = {"nvidia.com/gpu": str(count), "nvidia.com/gpumem": str(memory)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": dict(labels or {})},
+        "spec": {
+            "schedulerName": "hami-scheduler",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "main", "image": "nothing", "resources": {"limits": limits}}],
+            **spec,
+        },
+    }

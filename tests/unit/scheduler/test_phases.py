@@ -1,0 +1,90 @@
+"""What kube-scheduler is told: which nodes pass, why the others do not, and how they rank."""
+
+from tessera.kube.caching import Change
+from tessera.kube.objects import ObjectKey
+from tessera.model.extender import MAX_SCORE
+from tessera.scheduler.phases import Phases
+from tests.unit.scheduler.cluster import a_pod, a_world, put_node, see
+
+A100 = 81_920
+
+
+def test_every_node_that_could_take_the_pod_passes_and_each_other_has_a_sentence():
+    world = a_world(a="1xA100-SXM4-80GB", b="1xA100-SXM4-80GB", c="")
+    verdict = Phases(world).filter(a_pod(memory=4000), ["c", "b", "ghost", "a"], 0)
+    assert verdict.passed == ["b", "a"]
+    assert verdict.failed == {
+        "c": "the node has no NVIDIA cards",
+        "ghost": "the node has not registered any cards",
+    }
+
+
+def test_a_pod_without_cards_passes_everywhere():
+    verdict = Phases(a_world()).filter({"metadata": {}, "spec": {"containers": [{"name": "x"}]}}, ["a", "b"], 0)
+    assert (verdict.passed, verdict.failed) == (["a", "b"], {})
+
+
+def test_the_best_node_stands_alone_at_the_top_and_the_others_below():
+    world = a_world(a="2xA100-SXM4-80GB", b="2xA100-SXM4-80GB", c="2xA100-SXM4-80GB")
+    phases = Phases(world)
+    assert phases.score(a_pod("one"), ["c", "a", "b"], 0) == [MAX_SCORE - 1, MAX_SCORE, MAX_SCORE - 1]
+
+
+def test_the_next_pod_is_scored_as_if_the_first_were_there():
+    world = a_world(a="1xA100-SXM4-80GB", b="1xA100-SXM4-80GB")
+    phases = Phases(world)
+    assert phases.score(a_pod("one"), ["a", "b"], 0) == [MAX_SCORE, MAX_SCORE - 1]
+    assert phases.score(a_pod("two"), ["a", "b"], 0) == [0, MAX_SCORE], "the only card of a is on offer"
+
+
+def test_an_offer_is_never_the_reason_for_a_refusal():
+    world = a_world(a="1xA100-SXM4-80GB")
+    phases = Phases(world)
+    phases.score(a_pod("one"), ["a"], 0)
+    assert phases.filter(a_pod("two"), ["a"], 0).passed == ["a"]
+    assert world.ledger.holding("uid-one") is not None, "looking past the offer does not end it"
+
+
+def test_an_offer_ends_after_two_seconds():
+    world = a_world(a="1xA100-SXM4-80GB", b="1xA100-SXM4-80GB")
+    phases = Phases(world)
+    phases.score(a_pod("one"), ["a", "b"], 0)
+    assert phases.score(a_pod("two"), ["a", "b"], 2.0) == [MAX_SCORE, MAX_SCORE - 1]
+
+
+def test_a_pod_that_is_tried_again_does_not_stand_in_its_own_way():
+    phases = Phases(a_world(a="1xA100-SXM4-80GB"))
+    for _ in range(3):
+        assert phases.filter(a_pod("one"), ["a"], 0).passed == ["a"]
+        assert phases.score(a_pod("one"), ["a"], 0) == [MAX_SCORE]
+
+
+def test_what_a_bound_pod_holds_is_taken_and_what_a_finished_one_held_is_free():
+    world = a_world(a="1xA100-SXM4-80GB")
+    phases = Phases(world)
+    uuid = world.ledger.fleet.uuids[0][0]
+    bound = a_pod("old", nodeName="a")
+    bound["metadata"]["annotations"] = {"hami.io/vgpu-devices-allocated": f"{uuid},NVIDIA,{A100},0:;"}
+    see(world, bound)
+    assert phases.filter(a_pod("new", memory=1), ["a"], 0).failed == {
+        "a": "no card has 1 MiB free, the roomiest has 0 MiB"
+    }
+    see(world, {**bound, "status": {"phase": "Succeeded"}})
+    assert phases.filter(a_pod("new", memory=1), ["a"], 0).passed == ["a"]
+
+
+def test_a_quota_that_is_used_up_refuses_every_node_for_good():
+    world = a_world(a="1xA100-SXM4-80GB")
+    quota = {"metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": {"limits.nvidia.com/gpumem": "1000"}}}
+    world.quota_changed(Change(ObjectKey("default", "q"), None, quota))
+    verdict = Phases(world).filter(a_pod(memory=2000), ["a"], 0)
+    assert verdict.hopeless == {"a": "default: NVIDIA memory_mib would be 2000, the quota allows 1000"}
+
+
+def test_the_same_state_gives_the_same_words():
+    world = a_world(a="1xA100-SXM4-80GB")
+    phases, wanted = Phases(world), a_pod(count=2)
+    first = phases.filter(wanted, ["a"], 0).failed
+    assert phases.filter(wanted, ["a"], 5).failed == first
+    put_node(world, "a", "2xA100-SXM4-80GB")
+    assert phases.filter(wanted, ["a"], 6).passed == ["a"]
