@@ -14,6 +14,7 @@ from tessera.kube.kinds import PODS
 from tessera.model import pod_documents
 
 T = TypeVar("T")
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class Pool:
@@ -46,10 +47,17 @@ class OwnerReference(_Part, frozen=True, kw_only=True):
 
 
 class Metadata(pod_documents.Metadata, frozen=True, kw_only=True, gc=False):
+    """Without the copy of the whole pod that `kubectl apply` leaves among the annotations."""
+
     resource_version: str | None = None
     labels: dict[str, str] | None = None
     deletion_timestamp: str | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.annotations and LAST_APPLIED in self.annotations:
+            kept = {key: value for key, value in self.annotations.items() if key != LAST_APPLIED}
+            msgspec.structs.force_setattr(self, "annotations", kept)
 
 
 class Container(pod_documents.Container, frozen=True, kw_only=True, gc=False):

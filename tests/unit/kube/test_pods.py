@@ -78,3 +78,10 @@ def test_a_pool_is_bounded_and_keeps_apart_what_only_looks_alike() -> None:
     assert pool.share("x", first) is pool.share("x", ["a"])
     assert pool.share("y", ["a"]) is not first
     assert pool.share("x", ["a"]) is not first
+
+
+def test_the_copy_of_itself_that_kubectl_leaves_on_a_pod_is_not_kept() -> None:
+    annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "hami.io/vgpu-node": "gpu-1"}
+    body = {"metadata": {"name": "web", "annotations": annotations}, "spec": {"containers": []}}
+    pod = CACHED_PODS.decode(msgspec.json.encode(body), "pods")
+    assert pod.metadata.annotations == {"hami.io/vgpu-node": "gpu-1"}
