@@ -1,13 +1,14 @@
 """All benchmarks, in the order of docs/benchmarks.md. `python -m benchmarks decisions` runs one.
 
-Those on a real cluster want root and Go, and run when they are named or by `make bench-cluster`. Each runs in a process of its own, so that what one leaves in memory does not flatter the next.
+Those on a real cluster want root and Go, and run when they are named or by `make bench-cluster`. Each runs in a process
+of its own, so that what one leaves in memory does not flatter the next.
 """
 
 import os
 import subprocess
 import sys
 
-ALL = ("decisions", "memory", "codecs", "kube_informer", "density", "drift")
+ALL = ("decisions", "memory", "codecs", "kube_informer", "extender_filter", "density", "drift")
 ON_A_CLUSTER = ("testbed_start", "kube_cluster")
 
 if __name__ == "__main__":

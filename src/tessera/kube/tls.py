@@ -13,7 +13,7 @@ from tessera.errors import CredentialsFailed
 
 
 class Certificate(msgspec.Struct, frozen=True):
-    """A client's certificate chain and its key, both PEM."""
+    """A certificate chain and its key, both PEM."""
 
     chain: bytes
     key: bytes
@@ -45,11 +45,11 @@ def _make_context(trust: Trust, certificate: Certificate | None) -> ssl.SSLConte
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if certificate:
-        _load_chain(context, certificate)
+        load_chain(context, certificate)
     return context
 
 
-def _load_chain(context: ssl.SSLContext, certificate: Certificate) -> None:
+def load_chain(context: ssl.SSLContext, certificate: Certificate) -> None:
     memory = os.memfd_create("tessera-certificate", os.MFD_CLOEXEC)
     try:
         os.write(memory, certificate.chain + b"\n" + certificate.key)

@@ -8,12 +8,10 @@ kube-scheduler adds scores up, so the weights say it: what spreads by CPU and me
 from typing import Any, NamedTuple
 
 from tessera.errors import InvalidRequest
+from tessera.model.annotations.keys import CLAIM
 from tessera.model.catalogue import Catalogue
 
 PROFILES = ("hami-scheduler", "gpu-scheduler")
-CLAIM_MARK = "gpu.scheduling/claim"
-"""What the webhook adds to pods with a GpuClaim, so that kube-scheduler asks us about them too."""
-
 OUTWEIGHING = 250  # one hundred points of a plugin, so weighted, exceed ten times our thousand levels
 PREFERENCES = ("TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity")
 SILENCED = ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality", "VolumeBinding")
@@ -69,7 +67,7 @@ def _profile(name: str) -> dict[str, Any]:
 
 
 def _extender(catalogue: Catalogue, endpoint: Endpoint) -> dict[str, Any]:
-    names = (*catalogue.managed_resources(), CLAIM_MARK)
+    names = (*catalogue.managed_resources(), CLAIM)  # the webhook adds the last to pods with a claim
     return {
         "urlPrefix": endpoint.url.rstrip("/"),
         "filterVerb": "filter",

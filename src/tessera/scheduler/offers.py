@@ -2,8 +2,8 @@
 
 kube-scheduler decides on the next pod before the last one's bind has reached us. So the node that scored best is held
 for its pod for two seconds, and the next pod is scored as if the first were there: a burst spreads over the nodes it
-will really fill. An offer is a guess, and never the reason for a refusal: where only offers stand in the way of a pod,
-the node still passes.
+will really fill. An offer is a guess, and never the reason why a pod has to wait: where no node is left but for offers,
+they do not count.
 """
 
 from collections.abc import Generator

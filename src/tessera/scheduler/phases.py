@@ -67,19 +67,27 @@ class Phases:
 
     def _judge(self, request: PodRequest, names: Sequence[str]) -> Verdict:
         fits, row_of = self._world.decider.fits(request), self._fleet.row_of
-        crowded = self.offers.nodes()
         passed, refused, failed = list[str](), list[int](), dict[str, str]()
         for name in names:
             row = row_of.get(name)
             if row is None:
                 failed[name] = UNREGISTERED
-            elif fits[row] or (name in crowded and self._fits_without_offers(request, name, row)):
+            elif fits[row]:
                 passed.append(name)
             else:
                 refused.append(row)
+        if not passed:
+            passed = self._passing_without_offers(request, refused)
+            refused = [row for row in refused if self._fleet.names[row] not in passed]
         sentences = self._world.decider.sentences(request, np.array(refused, np.intp))
         failed |= zip([self._fleet.names[row] for row in refused], sentences, strict=True)
         return Verdict(passed, failed)
+
+    def _passing_without_offers(self, request: PodRequest, refused: list[int]) -> list[str]:
+        """Where nothing else is left, offers do not count: they are guesses, and must not make a pod wait."""
+        crowded = self.offers.nodes()
+        names = [(self._fleet.names[row], row) for row in refused]
+        return [name for name, row in names if name in crowded and self._fits_without_offers(request, name, row)]
 
     def _fits_without_offers(self, request: PodRequest, name: str, row: int) -> bool:
         with self.offers.set_aside(name):

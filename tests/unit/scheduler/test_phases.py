@@ -37,7 +37,7 @@ def test_the_next_pod_is_scored_as_if_the_first_were_there():
     assert phases.score(a_pod("two"), ["a", "b"], 0) == [0, MAX_SCORE], "the only card of a is on offer"
 
 
-def test_an_offer_is_never_the_reason_for_a_refusal():
+def test_an_offer_is_never_the_reason_why_a_pod_has_to_wait():
     world = a_world(a="1xA100-SXM4-80GB")
     phases = Phases(world)
     phases.score(a_pod("one"), ["a"], 0)

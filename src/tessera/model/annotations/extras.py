@@ -109,6 +109,11 @@ def decode_extras(vendor: str, annotations: Mapping[str, str], where: str) -> No
     return Notes(**said)
 
 
+def extra_keys(vendor: str) -> tuple[str, ...]:
+    """Every annotation that `encode_extras` may write for the vendor."""
+    return tuple(_forms_of(vendor))
+
+
 def slices_of(template: str) -> int:
     """How many slices a profile such as "3g.20gb" takes; 1 where its name does not tell."""
     match = _SLICES.match(template)

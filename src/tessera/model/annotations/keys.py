@@ -8,11 +8,15 @@ VGPU_NODE = "hami.io/vgpu-node"
 VGPU_TIME = "hami.io/vgpu-time"
 BIND_PHASE = "hami.io/bind-phase"
 BIND_TIME = "hami.io/bind-time"
+MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
+ALLOCATION = "tessera.io/allocation"
 
 # Pods, written by users
 NODE_POLICY = "hami.io/node-scheduler-policy"
 CARD_POLICY = "hami.io/gpu-scheduler-policy"
 SCORING_WEIGHTS = "hami.io/device-scoring-weights"
+CLAIM = "gpu.scheduling/claim"
+PIN = "gpu.scheduling/allocated"  # a wish in a new pod, an allocation once the scheduler has written it
 
 # Nodes
 NODE_LOCKS = ("hami.io/mutex.lock", "volcano.sh/mutex.lock", "cambricon.com/dsmlu.lock")

@@ -1,0 +1,137 @@
+"""The policy that keeps people's hands off what the scheduler and the agents write on pods.
+
+Whoever could write those annotations could take a card that another pod holds. The API server decides by itself, so
+there is nothing that could be down. Everything else about a pod, other annotations included, is none of its business.
+
+The scheduler may write all of it. An agent may change it on pods of its own node only, which its token names: a node
+in wrong hands must not reach the others. At creation a pod may carry a pin, the wish for certain cards.
+"""
+
+from typing import Any
+
+import msgspec
+
+from tessera.admission.expressions import list_of, quoted
+from tessera.model.annotations import keys
+from tessera.model.annotations.extras import extra_keys
+from tessera.model.catalogue import Catalogue
+
+Document = dict[str, Any]
+_API = "admissionregistration.k8s.io/v1"
+_TOKENS_NODE = "authentication.kubernetes.io/node-name"
+_OURS = (
+    keys.DEVICES_TO_ALLOCATE,
+    keys.SCHEDULING_RESULT,
+    keys.DEVICE_ALLOCATED,
+    keys.VGPU_NODE,
+    keys.VGPU_TIME,
+    keys.BIND_PHASE,
+    keys.BIND_TIME,
+    keys.MIG_ALLOCATIONS,
+    keys.ALLOCATION,
+    keys.PIN,
+    keys.VOLCANO_NODE,
+    keys.VOLCANO_TIME,
+    keys.VOLCANO_BIND_PHASE,
+    keys.VOLCANO_BIND_TIME,
+)
+
+
+class Writers(msgspec.Struct, frozen=True, kw_only=True):
+    """User names, as `service_account` makes them. Another scheduler that we read from (Volcano) belongs here too."""
+
+    schedulers: tuple[str, ...]
+    agents: tuple[str, ...] = ()
+
+
+def service_account(namespace: str, name: str) -> str:
+    return f"system:serviceaccount:{namespace}:{name}"
+
+
+def guarded_annotations(catalogue: Catalogue) -> tuple[str, ...]:
+    """Every annotation of a pod from which anybody reads that it was given cards, in a stable order."""
+    guarded = set(_OURS)
+    for vendor, lists in catalogue.allocation_keys().items():
+        guarded |= {lists.allocated, *lists.aliases, *extra_keys(vendor)}
+        guarded |= {lists.to_allocate} - {""}
+    return tuple(sorted(guarded))
+
+
+def policy_manifests(catalogue: Catalogue, writers: Writers, *, name: str = "hami-allocations") -> tuple[Document, ...]:
+    """The policy and what puts it in force."""
+    policy = {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": _WRITES_TO_PODS},
+            "matchConditions": [{"name": "not-the-scheduler", "expression": _not_among(writers.schedulers)}],
+            "variables": _variables(catalogue, writers),
+            "validations": [
+                _forbid("annotation", "variables.annotations"),
+                _forbid("label", "variables.labels"),
+            ],
+        },
+    }
+    binding = {
+        "apiVersion": _API,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {"policyName": name, "validationActions": ["Deny"]},
+    }
+    return policy, binding
+
+
+# Metadata can be changed through the status of a pod, and is copied from a Binding of either address.
+_WRITES_TO_PODS: list[Document] = [
+    {"operations": operations, "apiGroups": [""], "apiVersions": ["v1"], "resources": resources}
+    for operations, resources in (
+        (["CREATE", "UPDATE"], ["pods"]),
+        (["UPDATE"], ["pods/status"]),
+        (["CREATE"], ["pods/binding", "bindings"]),
+    )
+]
+
+
+def _variables(catalogue: Catalogue, writers: Writers) -> list[Document]:
+    """`annotations` and `labels` are the keys among the guarded ones that the request sets, changes or removes."""
+    is_new_pod = "request.operation == 'CREATE' && object.kind == 'Pod'"
+    expressions = {
+        "isAgentOfNode": _is_agent_of_node(writers),
+        "guarded": list_of(guarded_annotations(catalogue)),
+        "annotations": f"variables.guarded.filter(k, {_differs('annotations')} && !({is_new_pod} && k == "
+        f"{quoted(keys.PIN)}))",
+        "labels": f"[{quoted(keys.VGPU_NODE)}].filter(k, {_differs('labels')})",
+    }
+    return [{"name": name, "expression": expression} for name, expression in expressions.items()]
+
+
+def _differs(field: str) -> str:
+    before, after = (f"{thing}.?metadata.?{field}[?k]" for thing in ("oldObject", "object"))
+    return f"{before} != {after}"
+
+
+def _is_agent_of_node(writers: Writers) -> str:
+    user = "request.userInfo"
+    return (
+        f"request.operation == 'UPDATE' && {user}.username in {list_of(writers.agents)} && has({user}.extra) && "
+        f"{quoted(_TOKENS_NODE)} in {user}.extra && "
+        f"oldObject.?spec.?nodeName.orValue('') in {user}.extra[{quoted(_TOKENS_NODE)}]"
+    )
+
+
+def _not_among(users: tuple[str, ...]) -> str:
+    return f"!(request.userInfo.username in {list_of(users)})"
+
+
+def _forbid(what: str, touched: str) -> Document:
+    expected = "expected only the scheduler and the agent of the pod's node to write it; leave it out or as it was"
+    pod = "request.namespace + '/' + object.metadata.?name.orValue(object.metadata.?generateName.orValue('(unnamed)'))"
+    facts = (pod, quoted(f": {what} "), f"{touched}[0]", quoted(" is written by "), "request.userInfo.username")
+    return {
+        "expression": f"variables.isAgentOfNode || {touched}.size() == 0",
+        "reason": "Forbidden",
+        "message": f"the pod's {what}s that tell which cards it holds are written by a user, {expected}",
+        "messageExpression": " + ".join((*facts, quoted(f", {expected}"))),
+    }
