@@ -11,6 +11,11 @@ import structlog
 from tessera.errors import TesseraError
 from testbed.building import Programs
 from testbed.cluster import Cluster
+from testbed.images.cache import default_cache
+from testbed.images.debian import unpack
+from testbed.images.recipes.busybox import busybox_image
+from testbed.node import DEBIAN_PACKAGES
+from testbed.requirements import require
 
 GREETING = """
 A Kubernetes {version} is up ({took:.0f} s). In another terminal:
@@ -35,13 +40,21 @@ def main() -> int:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m testbed", description=__doc__)
     actions = parser.add_subparsers(required=True)
-    build = actions.add_parser("build", help="build every program, or find it built")
-    build.set_defaults(action=lambda _: Programs().build())
+    build = actions.add_parser("build", help="build every program and fetch what nodes need, unless it is there")
+    build.set_defaults(action=lambda _: _build())
     up = actions.add_parser("up", help="run a cluster until Ctrl-C")
     up.add_argument("--simulated-nodes", type=int, default=4, metavar="N", help="nodes kept by kwok (default: 4)")
     up.add_argument("--no-node", action="store_true", help="leave out the real node")
     up.set_defaults(action=_up)
     return parser.parse_args()
+
+
+def _build() -> None:
+    require()
+    Programs().build()
+    print("Unpacking runc, network plugins and busybox from Debian …", file=sys.stderr, flush=True)
+    unpack(DEBIAN_PACKAGES)
+    busybox_image(default_cache())
 
 
 def _up(arguments: argparse.Namespace) -> None:
