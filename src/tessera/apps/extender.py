@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncGenerator, Coroutine
 from pathlib import Path
 from typing import Any
 
 import click
-import structlog
 import uvloop
 from prometheus_client import CollectorRegistry
 
@@ -17,18 +17,20 @@ from tessera.kube.access import find_access
 from tessera.kube.client import Client
 from tessera.kube.informer import Informer
 from tessera.kube.kinds import RESOURCE_QUOTAS
+from tessera.kube.leases import Election
 from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import CACHED_PODS
 from tessera.kube.reconciler import Reconciler
 from tessera.model.requests import PolicyChoice
 from tessera.scheduler.binding import Binder
 from tessera.scheduler.extender import Extender
+from tessera.scheduler.leading import Leadership
 from tessera.scheduler.nodes import CACHED_NODES
 from tessera.scheduler.phases import Phases
 from tessera.scheduler.world import World
 from tessera.vendors.loading import load_catalogue
 
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+LEASE = ObjectKey("kube-system", "tessera-scheduler")
 
 
 @click.command("extender")
@@ -36,11 +38,12 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 @click.option("--http", "address", default="127.0.0.1:8080", show_default=True, help="Where to serve plain HTTP.")
 @click.option("--node-policy", default="binpack", show_default=True, help="For pods that name no node policy.")
 @click.option("--card-policy", default="spread", show_default=True, help="For pods that name no card policy.")
-def command(kubeconfig: Path | None, address: str, node_policy: str, card_policy: str) -> None:
+@click.option("--leader-elect", is_flag=True, help="One of several replicas decides, the one that has the lease.")
+def command(kubeconfig: Path | None, address: str, node_policy: str, card_policy: str, leader_elect: bool) -> None:
     """Answer kube-scheduler on /filter, /prioritize and /bind."""
     host, port = read_address(address)
     default = PolicyChoice(node=node_policy, cards=(card_policy,))
-    uvloop.run(run(kubeconfig, host, port, default))
+    uvloop.run(run(kubeconfig, host, port, default, leader_elect=leader_elect))
 
 
 def read_address(address: str) -> tuple[str, int]:
@@ -50,7 +53,9 @@ def read_address(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-async def run(kubeconfig: Path | None, host: str, port: int, default: PolicyChoice) -> None:
+async def run(
+    kubeconfig: Path | None, host: str, port: int, default: PolicyChoice, *, leader_elect: bool = False
+) -> None:
     world = World(load_catalogue(), default=default)
     async with Client(find_access(kubeconfig)) as client:
         pods, nodes = Informer(client, CACHED_PODS), Informer(client, CACHED_NODES)
@@ -64,16 +69,21 @@ async def run(kubeconfig: Path | None, host: str, port: int, default: PolicyChoi
             await binder.clear_up(key)
 
         lost: Reconciler[ObjectKey] = Reconciler("lost bindings", clear_up)
-        binder = Binder(client, world, phases.offers, pods.get, lost=lost.mark)
+        election = Election(client, LEASE, socket.gethostname()) if leader_elect else None
+        leadership = Leadership(client, pods, election=election, concerns=world.concerns)
+        binder = Binder(client, world, phases.offers, pods.get, may_write=leadership.may_write, lost=lost.mark)
         watched = (pods, nodes, quotas)
 
         def is_ready() -> bool:
-            return all(informer.is_synced for informer in watched)
+            return all(informer.is_synced for informer in watched) and leadership.is_established
 
         extender = Extender(phases, binder, is_ready=is_ready)
         app = make_app(extender.verbs, is_ready=is_ready, metrics=CollectorRegistry())
-        async with running(*(informer.run() for informer in watched), lost.run()):
+        works = [*(informer.run() for informer in watched), lost.run(), leadership.run()]
+        async with running(*works, *([election.run()] if election else [])):
             await serve(app, host, port)
+        if election:
+            await election.resign()
 
 
 @contextlib.asynccontextmanager

@@ -43,6 +43,13 @@ class World:
     def request_of(self, pod: object) -> PodRequest:
         return read_pod_request(pod, self.catalogue, refine)
 
+    def concerns(self, pod: object) -> bool:
+        """Whether the pod asks for cards; one that cannot be read does not."""
+        try:
+            return self.request_of(pod).wants_devices
+        except InvalidInput:
+            return False
+
     def limits_of(self, namespace: str) -> Mapping[str, Limits]:
         return self._limits.get(namespace, {})
 
