@@ -43,10 +43,16 @@ def _parse() -> argparse.Namespace:
     build = actions.add_parser("build", help="build every program and fetch what nodes need, unless it is there")
     build.set_defaults(action=lambda _: _build())
     up = actions.add_parser("up", help="run a cluster until Ctrl-C")
-    up.add_argument("--simulated-nodes", type=int, default=4, metavar="N", help="nodes kept by kwok (default: 4)")
+    up.add_argument("--simulated-nodes", type=_count, default=4, metavar="N", help="nodes kept by kwok (default: 4)")
     up.add_argument("--no-node", action="store_true", help="leave out the real node")
     up.set_defaults(action=_up)
     return parser.parse_args()
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text} is no number of nodes, expected 0 or more")
+    return int(text)
 
 
 def _build() -> None:
@@ -59,8 +65,6 @@ def _build() -> None:
 
 def _up(arguments: argparse.Namespace) -> None:
     began, ended = time.monotonic(), threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
     with Cluster(node=not arguments.no_node, simulated_nodes=arguments.simulated_nodes) as cluster:
         print(
             GREETING.format(
@@ -72,6 +76,8 @@ def _up(arguments: argparse.Namespace) -> None:
             ),
             flush=True,
         )
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: ended.set())
         ended.wait()
 
 

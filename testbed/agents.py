@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from tessera.errors import NotFound
+from tessera.errors import KubeError, NotFound
 from tessera.kube.access import Access
 from tessera.kube.caching import Change
 from tessera.kube.client import Client
@@ -27,6 +27,7 @@ from tessera.vendors.reporting import report_alive, report_cards
 
 HANDSHAKE_EVERY_S = 240
 AT_ONCE = 32
+RETRY_S = 1.0
 
 
 class Agents:
@@ -80,7 +81,8 @@ class Agents:
             tasks.create_task(self._answer_requests())
             while True:
                 await asyncio.sleep(HANDSHAKE_EVERY_S)
-                await self._report(list(self._inventories), self._handshake)
+                for node in self._inventories:
+                    self._asked.put_nowait(node)
 
     def _notice_request(self, change: Change[Document]) -> None:
         metadata = (change.after or {}).get("metadata", {})
@@ -89,8 +91,17 @@ class Agents:
             self._asked.put_nowait(node)
 
     async def _answer_requests(self) -> None:
+        """An API server that is down is asked again; what a real agent survives must not end these."""
         while True:
-            await self._report([await self._asked.get()], self._handshake)
+            nodes = {await self._asked.get()}
+            while not self._asked.empty():
+                nodes.add(self._asked.get_nowait())
+            try:
+                await self._report(nodes, self._handshake)
+            except* KubeError:
+                await asyncio.sleep(RETRY_S)
+                for node in nodes:
+                    self._asked.put_nowait(node)
 
     def _cards_and_handshake(self, node: str) -> dict[str, str]:
         return report_cards(node, self._inventories[node], self._catalogue) | self._handshake(node)

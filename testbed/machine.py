@@ -45,7 +45,7 @@ class Machine:
         init.remove_control_groups(self.cgroup)
         network.disconnect(self.addresses)
         shutil.rmtree(self.directory, ignore_errors=True)
-        self.logs.mkdir(parents=True)
+        self.logs.mkdir(parents=True, exist_ok=True)
 
     def _boot(self) -> subprocess.Popen[str]:
         command = ["unshare", *NAMESPACES, "--fork", "--kill-child=SIGKILL", "--mount-proc", "--propagation=private"]

@@ -84,15 +84,15 @@ class Program:
         self._end(signal.SIGKILL, 10)
 
     def _end(self, number: signal.Signals, timeout_s: float) -> None:
-        if not self.running:
-            return
-        self.resume()
-        os.kill(self.pid, number)
         try:
+            self.resume()
+            os.kill(self.pid, number)
             self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             os.kill(self.pid, signal.SIGKILL)
             self._process.wait(10)
+        except (TestbedFailed, ProcessLookupError):
+            self._process.wait(10)  # it has ended by itself
 
     def wait(self) -> None:
         """Until it has ended, which somebody else must see to."""

@@ -5,12 +5,14 @@ killed. Whoever gets a slot may therefore clear away whatever its last holder le
 """
 
 import fcntl
+from pathlib import Path
 from typing import IO
 
-from testbed.building import cache_directory
 from testbed.requirements import TestbedFailed
 
 SLOTS = 64
+DIRECTORY = Path("/run/lock/tessera-testbed")
+"""One for the whole host, whoever asks: links, addresses and control groups are the host's too."""
 
 
 class Slot:
@@ -23,10 +25,9 @@ class Slot:
 
 
 def take_slot() -> Slot:
-    directory = cache_directory() / "slots"
-    directory.mkdir(parents=True, exist_ok=True)
+    DIRECTORY.mkdir(parents=True, exist_ok=True)
     for number in range(SLOTS):
-        file = (directory / str(number)).open("w")
+        file = (DIRECTORY / str(number)).open("w")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

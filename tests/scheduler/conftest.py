@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import re
+import ssl
 import subprocess
 import sys
 import time
@@ -81,6 +83,24 @@ class Scheduling:
         self.cluster.kubectl("wait", "--for=condition=PodScheduled=False", f"pod/{name}", f"--timeout={DEADLINE_S}s")
         (pod,) = [pod for pod in self.pods() if pod["metadata"]["name"] == name]
         return next(said["message"] for said in pod["status"]["conditions"] if said["type"] == "PodScheduled")
+
+    def wait_until_parked(self) -> None:
+        """Until kube-scheduler has nothing left to try by itself: what happens next, something has woken."""
+        deadline = time.monotonic() + DEADLINE_S
+        while self._queued("active") or self._queued("backoff") or not self._queued("unschedulable"):
+            assert time.monotonic() < deadline, "kube-scheduler does not come to rest"
+            time.sleep(0.2)
+
+    def _queued(self, queue: str) -> float:
+        admin = self.cluster.control_plane.admin
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # its certificate is of its own making
+        context.load_cert_chain(str(admin.certificate), str(admin.key))
+        url = f"https://{self.cluster.machine.addresses.machine}:10259/metrics"
+        with urllib.request.urlopen(url, timeout=5, context=context) as answer:
+            metrics = answer.read().decode()
+        found = re.search(rf'^scheduler_pending_pods{{queue="{queue}"}} (\S+)', metrics, re.MULTILINE)
+        return float(found[1]) if found else 0.0
 
     def pods(self) -> list[dict[str, Any]]:
         return json.loads(self.cluster.kubectl("get", "pods", "-o", "json"))["items"]

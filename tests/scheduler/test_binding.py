@@ -67,7 +67,13 @@ class Scheduler:
         self.leads = True
         self.remembered: Pod | None = None
         self.binder = Binder(
-            client, world, Phases(world).offers, self.find_pod, may_write=lambda: self.leads, lost=self.lost.append
+            client,
+            world,
+            Phases(world).offers,
+            self.find_pod,
+            may_write=lambda: self.leads,
+            lost=self.lost.append,
+            write_s=1.0,
         )
 
     def find_pod(self, key: ObjectKey) -> Pod | None:
@@ -207,8 +213,9 @@ async def test_of_two_schedulers_one_binds_the_pod_and_the_other_is_told(access,
         assert sorted(type(outcome).__name__ for outcome in outcomes) == ["BindRefused", "NoneType"]
         loser = other if outcomes[0] is None else one
         node = (await read_pod(api, pod))["spec"]["nodeName"]
-        while (held := loser.world.ledger.holding(pod["metadata"]["uid"])) is None or held.allocation.node != node:
-            await asyncio.sleep(0.01)
+        async with asyncio.timeout(10):
+            while (held := loser.world.ledger.holding(pod["metadata"]["uid"])) is None or held.allocation.node != node:
+                await asyncio.sleep(0.01)
 
 
 async def test_a_scheduler_that_does_not_lead_binds_nothing(access, api, namespace):

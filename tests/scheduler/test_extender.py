@@ -15,7 +15,7 @@ def test_a_burst_of_equal_pods_fills_every_card_and_no_bind_fails(scheduling: Sc
     scheduling.wait_until_running(*(f"burst-{number}" for number in range(4 * CARDS)))
     assert list(scheduling.cards_in_use().values()) == [80_000] * CARDS
     failures = scheduling.cluster.kubectl("get", "events", "--field-selector", "reason=FailedScheduling", "-o", "name")
-    assert failures == ""
+    assert "burst-" not in failures
 
 
 def test_a_pod_that_waits_is_told_why_and_gets_a_card_that_is_freed(scheduling: Scheduling):
@@ -23,6 +23,7 @@ def test_a_pod_that_waits_is_told_why_and_gets_a_card_that_is_freed(scheduling: 
     scheduling.wait_until_running(*(f"whole-{number}" for number in range(CARDS)))
     scheduling.create(a_pod("waiting", memory=1))
     assert "4 no card has 1 MiB free, the roomiest has 0 MiB" in scheduling.wait_until_refused("waiting")
+    scheduling.wait_until_parked()
     scheduling.cluster.kubectl("delete", "pod", "whole-7")
     scheduling.wait_until_running("waiting")
 
@@ -35,6 +36,7 @@ def test_a_card_that_is_well_again_wakes_the_pod_that_waited_for_it(scheduling: 
     wanted["metadata"]["annotations"] = only
     scheduling.create(wanted)
     scheduling.wait_until_refused("patient")
+    scheduling.wait_until_parked()
     agents.set_health("gpu-0002", only["nvidia.com/use-gpuuuid"], healthy=True)
     scheduling.wait_until_running("patient")
     assert list(scheduling.cards_in_use()) == [("gpu-0002", only["nvidia.com/use-gpuuuid"])]

@@ -21,16 +21,20 @@ from tessera.kube.leases import Election
 from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import CACHED_PODS
 from tessera.kube.reconciler import Reconciler
+from tessera.kube.timing import Backoff
 from tessera.model.requests import PolicyChoice
 from tessera.scheduler.binding import Binder
 from tessera.scheduler.extender import Extender
 from tessera.scheduler.leading import Leadership
 from tessera.scheduler.nodes import CACHED_NODES
 from tessera.scheduler.phases import Phases
+from tessera.scheduler.waking import Waiting
 from tessera.scheduler.world import World
 from tessera.vendors.loading import load_catalogue
 
 LEASE = ObjectKey("kube-system", "tessera-scheduler")
+PROMPT = Backoff(first_s=0.2, most_s=5.0)
+MOST_SILENT_S = 180.0
 
 
 @click.command("extender")
@@ -48,7 +52,7 @@ def command(kubeconfig: Path | None, address: str, node_policy: str, card_policy
 
 def read_address(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
+    if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
         raise InvalidRequest(f'--http is "{address}", expected an address and a port such as 127.0.0.1:8080')
     return host.strip("[]"), int(port)
 
@@ -68,22 +72,37 @@ async def run(
         async def clear_up(key: ObjectKey) -> None:
             await binder.clear_up(key)
 
-        lost: Reconciler[ObjectKey] = Reconciler("lost bindings", clear_up)
+        lost: Reconciler[ObjectKey] = Reconciler("lost bindings", clear_up, backoff=PROMPT)
+        waiting = Waiting(client, phases.could_be_placed)
+        waking: Reconciler[str] = Reconciler("waiting pods", waiting.wake, workers=1, backoff=PROMPT)
+        phases.refused = waiting.remember
+        pods.subscribe(waiting.pod_changed)
+
+        def look_again() -> None:
+            waiting.note_change()
+            waking.mark("all")
+
+        world.freed = look_again
         election = Election(client, LEASE, socket.gethostname()) if leader_elect else None
         leadership = Leadership(client, pods, election=election, concerns=world.concerns)
         binder = Binder(client, world, phases.offers, pods.get, may_write=leadership.may_write, lost=lost.mark)
         watched = (pods, nodes, quotas)
 
         def is_ready() -> bool:
-            return all(informer.is_synced for informer in watched) and leadership.is_established
+            return all(map(is_current, watched)) and leadership.is_established
 
         extender = Extender(phases, binder, is_ready=is_ready)
         app = make_app(extender.verbs, is_ready=is_ready, metrics=CollectorRegistry())
-        works = [*(informer.run() for informer in watched), lost.run(), leadership.run()]
+        works = [*(informer.run() for informer in watched), lost.run(), waking.run(), leadership.run()]
         async with running(*works, *([election.run()] if election else [])):
             await serve(app, host, port)
         if election:
             await election.resign()
+
+
+def is_current(informer: Informer[Any]) -> bool:
+    """Whether it knows everything and has heard of the API server lately: bookmarks come once a minute."""
+    return informer.is_synced and (informer.silent_s or 0.0) < MOST_SILENT_S
 
 
 @contextlib.asynccontextmanager

@@ -216,6 +216,8 @@ def _own_errors(request: Request) -> Generator[None]:
 
 
 def _explain(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError):  # its own text shows an object's address
+        return f"{error.host}:{error.port}: {error.os_error.strerror or error.os_error}"
     return str(error) or type(error).__name__
 
 

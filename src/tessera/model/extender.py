@@ -28,7 +28,7 @@ class _NamedNode(msgspec.Struct, frozen=True):
 
 
 class _NodeList(msgspec.Struct, frozen=True):
-    items: list[_NamedNode] | None = None
+    items: list[msgspec.Raw] | None = None
 
 
 class ExtenderArgs(_Message, frozen=True, kw_only=True):
@@ -39,9 +39,12 @@ class ExtenderArgs(_Message, frozen=True, kw_only=True):
     node_names: list[str] | None = None
 
     def names(self) -> list[str]:
-        if self.node_names is not None:
-            return self.node_names
-        return [node.metadata.name for node in (self.nodes and self.nodes.items) or []]
+        return self.node_names if self.node_names is not None else list(self.whole_nodes())
+
+    def whole_nodes(self) -> dict[str, msgspec.Raw]:
+        """The nodes themselves by name, as they came, where they did."""
+        items = (self.nodes and self.nodes.items) or []
+        return {msgspec.json.decode(item, type=_NamedNode).metadata.name: item for item in items}
 
 
 class BindingArgs(_Message, frozen=True, kw_only=True):
@@ -52,8 +55,12 @@ class BindingArgs(_Message, frozen=True, kw_only=True):
 
 
 class FilterResult(_Message, frozen=True, kw_only=True):
-    """A node in none of the lists is dropped without a word, so each is in one."""
+    """A node in none of the lists is dropped without a word, so each is in one.
 
+    Whole nodes go back to whoever sent them.
+    """
+
+    nodes: dict[str, list[msgspec.Raw]] | None = None
     node_names: list[str] | None = None
     failed_nodes: dict[str, str] = {}
     failed_and_unresolvable_nodes: dict[str, str] = {}
@@ -73,18 +80,11 @@ MessageT = TypeVar("MessageT", bound=_Message)
 
 
 def read_args(body: bytes, message: type[MessageT]) -> MessageT:
-    try:
-        return msgspec.json.decode(body, type=message)
-    except msgspec.ValidationError:
-        return _read_in_any_case(body, message)
-    except msgspec.DecodeError as error:
-        raise InvalidRequest(f"the body is not JSON: {error}; expected {message.__name__} of kube-scheduler") from None
-
-
-def _read_in_any_case(body: bytes, message: type[MessageT]) -> MessageT:
+    """Field by field, because Go takes their names in any case."""
     spelled = {field.encode_name.lower(): field.encode_name for field in msgspec.structs.fields(message)}
     try:
-        document = msgspec.json.decode(body, type=Document)
-        return msgspec.convert({spelled.get(key.lower(), key): said for key, said in document.items()}, message)
-    except msgspec.ValidationError as error:
-        raise InvalidRequest(f"the body is no {message.__name__}: {error}") from None
+        fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        known = {spelled[key.lower()]: value for key, value in fields.items() if key.lower() in spelled}
+        return msgspec.json.decode(msgspec.json.encode(known), type=message)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise InvalidRequest(f"the body is no {message.__name__} of kube-scheduler: {error}") from None

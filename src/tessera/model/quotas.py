@@ -36,8 +36,12 @@ class _Metadata(_Part, frozen=True, kw_only=True):
     namespace: str | None = None
 
 
-class _Spec(_Part, frozen=True, kw_only=True):
+class _Spec(_Part, frozen=True, kw_only=True, rename="camel"):
+    """With scopes it counts some of the namespace's pods only, which we do not do: Kubernetes itself keeps to it."""
+
     hard: dict[str, Any] | None = None
+    scopes: list[Any] | None = None
+    scope_selector: dict[str, Any] | None = None
 
 
 class _Document(_Part, frozen=True, kw_only=True):
@@ -63,7 +67,8 @@ def _read_quota(quota: object, vendors: Catalogue) -> Iterator[tuple[str, str, i
         raise InvalidInput(f"resource quota: {explain_mismatch(error, quota)}") from None
     head = document.metadata or _Metadata()
     where = f"resource quota {head.namespace or 'default'}/{head.name or '(unnamed)'}"
-    hard = document.spec.hard if document.spec else None
+    spec = document.spec or _Spec()
+    hard = None if spec.scopes or spec.scope_selector else spec.hard
     for key, value in sorted((hard or {}).items()):
         prefix = next((prefix for prefix in _PREFIXES if key.startswith(prefix)), None)
         use = vendors.by_resource(key.removeprefix(prefix)) if prefix else None

@@ -7,14 +7,26 @@ free, it is rewritten, so that what may still be under way meets another version
 """
 
 import asyncio
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 import numpy as np
 import structlog
 
 from tessera.engine.ledger import State
 from tessera.engine.quota import check_allocation
-from tessera.errors import ApiError, BindRefused, Conflict, KubeError, LedgerConflict, NotFound
+from tessera.errors import (
+    ApiError,
+    BindRefused,
+    Conflict,
+    InvalidInput,
+    KubeError,
+    LedgerConflict,
+    NotFound,
+    TesseraError,
+)
 from tessera.kube.client import Client
 from tessera.kube.objects import ObjectKey
 from tessera.kube.pod_verbs import bind_pod
@@ -33,7 +45,35 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 FENCE = "tessera.io/fenced-at"
 """Written on a pod whose Binding got lost, so that it can no longer land."""
 MOST_TRIES = 2
+WRITE_S = 8.0
+"""How long one call to the API may take; kube-scheduler waits ten seconds for all of them."""
 FOREVER = float("inf")
+
+
+class Lost(NamedTuple):
+    """A Binding of which it is not known whether it landed."""
+
+    key: ObjectKey
+    node: str
+
+
+class Turns:
+    """One at a time for each pod; kept for as long as somebody is in it or waits for it."""
+
+    def __init__(self) -> None:
+        self._locks: dict[ObjectKey, asyncio.Lock] = {}
+        self._wanted: Counter[ObjectKey] = Counter()
+
+    @asynccontextmanager
+    async def of(self, key: ObjectKey) -> AsyncGenerator[None]:
+        self._wanted[key] += 1
+        try:
+            async with self._locks.setdefault(key, asyncio.Lock()):
+                yield
+        finally:
+            self._wanted[key] -= 1
+            if not self._wanted[key]:
+                del self._wanted[key], self._locks[key]
 
 
 class Binder:
@@ -51,9 +91,10 @@ class Binder:
         *,
         may_write: Callable[[], bool] = lambda: True,
         lost: Callable[[ObjectKey], None],
+        write_s: float = WRITE_S,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self._client = client
+        self._client = client.within(write_s)
         self._world = world
         self._ledger = world.ledger
         self._offers = offers
@@ -61,29 +102,26 @@ class Binder:
         self._may_write = may_write
         self._lost = lost
         self._clock = clock
-        self._turns: dict[str, asyncio.Lock] = {}
-        self._uncertain: dict[str, str] = {}
+        self._turns = Turns()
+        self._uncertain: dict[str, Lost] = {}
 
     async def bind(self, args: BindingArgs) -> None:
         """Returns once the pod is on the node, by this Binding or an earlier one; BindRefused, if it is not."""
-        turn = self._turns.setdefault(args.pod_uid, asyncio.Lock())
-        try:
-            async with turn:
-                await self._bind(args)
-        finally:
-            if not turn.locked() and self._turns.get(args.pod_uid) is turn:
-                del self._turns[args.pod_uid]
-
-    async def _bind(self, args: BindingArgs) -> None:
         key = ObjectKey(args.pod_namespace, args.pod_name)
+        async with self._turns.of(key):
+            try:
+                await self._bind(key, args)
+            except InvalidInput as error:
+                raise BindRefused(str(error)) from error
+
+    async def _bind(self, key: ObjectKey, args: BindingArgs) -> None:
         pod = self._find_pod(key) or await self._read(key)
         for attempt in range(1, MOST_TRIES + 1):
             if self._is_there(pod, args):
                 return
-            if args.pod_uid in self._uncertain:
-                raise BindRefused(
-                    f"{key}: an earlier binding to {self._uncertain[args.pod_uid]} may still land; try again"
-                )
+            lost = self._uncertain.get(pod.metadata.uid or "")
+            if lost is not None:
+                raise BindRefused(f"{key}: an earlier binding to {lost.node} may still land; try again")
             try:
                 await self._write(key, pod, args)
             except Conflict as error:
@@ -99,6 +137,9 @@ class Binder:
         key, uid, node = f"{args.pod_namespace}/{args.pod_name}", pod.metadata.uid or "", pod.spec.node_name
         if args.pod_uid and uid != args.pod_uid:
             raise BindRefused(f"{key}: the pod is another one now, its UID is {uid}, expected {args.pod_uid}")
+        held = self._ledger.holding(uid)
+        if not node and held is not None and held.state is State.BOUND:
+            node = held.allocation.node  # our Binding has landed, and the watch has not told yet
         if node and node != args.node:
             raise BindRefused(f"{key}: the pod is on {node} already, cannot bind it to {args.node}")
         return bool(node)
@@ -107,22 +148,20 @@ class Binder:
         ref = PodRef(key.namespace, key.name, pod.metadata.uid or "")
         request = self._world.request_of(pod)
         allocation = self._reserve(ref, request, args.node)
-        if not self._may_write():
-            self._free(ref.uid)
-            raise BindRefused(f"{key}: this scheduler does not lead any more; another one will bind the pod")
         try:
-            await bind_pod(
-                self._client,
-                key,
-                args.node,
-                annotations=self._marks(allocation),
-                uid=ref.uid,
-                resource_version=pod.metadata.resource_version or "",
-            )
+            annotations = self._marks(allocation)
+            if not self._may_write():
+                raise BindRefused(f"{key}: this scheduler does not lead any more; another one will bind the pod")
+        except TesseraError:
+            self._free(ref.uid)
+            raise
+        version = pod.metadata.resource_version or ""
+        try:
+            await bind_pod(self._client, key, args.node, annotations=annotations, uid=ref.uid, resource_version=version)
         except (KubeError, asyncio.CancelledError) as error:
             self._give_up(key, ref.uid, args.node, error)
             raise
-        self._ledger.commit(ref.uid)
+        self._ledger.adopt(ref, request, allocation)
         log.info("pod bound", pod=str(key), node=args.node, cards=len(allocation.shares))
 
     def _give_up(self, key: ObjectKey, uid: str, node: str, error: BaseException) -> None:
@@ -130,7 +169,7 @@ class Binder:
         if isinstance(error, ApiError) and 400 <= error.status < 500:
             self._free(uid)
             return
-        self._uncertain[uid] = node
+        self._uncertain[uid] = Lost(key, node)
         self._lost(key)
 
     def _free(self, uid: str) -> None:
@@ -144,19 +183,31 @@ class Binder:
         row = self._ledger.fleet.row_of.get(node)
         if row is None:
             raise BindRefused(f"{ref}: {render(Refusal(Reason.NODE_UNKNOWN, where=node))}")
-        wanted = [self._offers.take(ref.uid, node), self._world.decider.allocate(request, row)]
-        for allocation in filter(None, wanted):
-            over = check_allocation(
-                self._ledger, ref.namespace, request, allocation, self._world.limits_of(ref.namespace)
-            )
-            if over is not None:
-                raise BindRefused(f"{ref}: {render(over)}")
-            try:
-                self._ledger.reserve(ref, request, allocation, expires_at=FOREVER)
-            except LedgerConflict:
-                continue
-            return allocation
-        raise BindRefused(f"{ref}: {node}: {self._world.decider.sentences(request, np.array([row]))[0]}")
+        offered = self._offers.take(ref.uid, node)
+        found = self._take(ref, request, offered) or self._take(
+            ref, request, self._world.decider.allocate(request, row)
+        )
+        if found is None:
+            self._offers.withdraw_all(node)
+            found = self._take(ref, request, self._world.decider.allocate(request, row))
+        if found is None:
+            raise BindRefused(f"{ref}: {node}: {self._world.decider.sentences(request, np.array([row]))[0]}")
+        return found
+
+    def _take(self, ref: PodRef, request: PodRequest, allocation: Allocation | None) -> Allocation | None:
+        """Reserve these cards, if they are still to be had."""
+        if allocation is None:
+            return None
+        with self._offers.set_aside(lambda offer: offer.ref.namespace == ref.namespace):
+            limits = self._world.limits_of(ref.namespace)
+            over = check_allocation(self._ledger, ref.namespace, request, allocation, limits)
+        if over is not None:
+            raise BindRefused(f"{ref}: {render(over)}")
+        try:
+            self._ledger.reserve(ref, request, allocation, expires_at=FOREVER)
+        except LedgerConflict:
+            return None
+        return allocation
 
     def _marks(self, allocation: Allocation) -> dict[str, str]:
         fleet = self._ledger.fleet
@@ -176,22 +227,23 @@ class Binder:
 
     async def clear_up(self, key: ObjectKey) -> None:
         """Find out what became of a Binding whose answer was lost; raises until that is known."""
-        holdings = [self._ledger.holding(uid) for uid in self._uncertain]
-        theirs = [held for held in holdings if held and (held.ref.namespace, held.ref.name) == key]
-        try:
-            pod = await self._client.get(CACHED_PODS, key.name, namespace=key.namespace)
-        except NotFound:
-            pod = None
-        for holding in theirs:
-            uid = holding.ref.uid
-            is_pod = pod is not None and pod.metadata.uid == uid
-            if pod is not None and is_pod and not pod.spec.node_name:
-                await self._fence(key, pod)
-            if pod is not None and is_pod and pod.spec.node_name == self._uncertain[uid]:
-                self._ledger.commit(uid)
-            else:
-                self._free(uid)
-            del self._uncertain[uid]
+        async with self._turns.of(key):
+            try:
+                pod = await self._client.get(CACHED_PODS, key.name, namespace=key.namespace)
+            except NotFound:
+                pod = None
+            for uid in [uid for uid, lost in self._uncertain.items() if lost.key == key]:
+                await self._settle(key, uid, pod if pod is not None and pod.metadata.uid == uid else None)
+                del self._uncertain[uid]
+
+    async def _settle(self, key: ObjectKey, uid: str, pod: Pod | None) -> None:
+        if pod is not None and not pod.spec.node_name:
+            await self._fence(key, pod)
+        held = self._ledger.holding(uid)
+        if pod is not None and held is not None and pod.spec.node_name == held.allocation.node:
+            self._ledger.commit(uid)
+        else:
+            self._free(uid)
 
     async def _fence(self, key: ObjectKey, pod: Pod) -> None:
         now = self._clock.wall().isoformat(timespec="milliseconds")

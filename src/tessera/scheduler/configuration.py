@@ -19,7 +19,7 @@ EXTENDER_TIMEOUT = "10s"
 
 
 class Endpoint(NamedTuple):
-    """Where the extender answers; `ca_file` verifies it, and without one it must be on this very host."""
+    """Where the extender answers; over https `ca_file` verifies it, plain http is for the same pod or host."""
 
     url: str
     ca_file: str = ""
@@ -84,7 +84,14 @@ def _extender(catalogue: Catalogue, endpoint: Endpoint) -> dict[str, Any]:
 
 def _transport(endpoint: Endpoint) -> dict[str, Any]:
     """kube-scheduler verifies nobody if it is given no authority, and does not say so."""
-    if endpoint.url.startswith("http://"):
+    scheme, _, host = endpoint.url.partition("://")
+    if scheme not in ("http", "https") or not host:
+        raise InvalidRequest(f'the extender\'s URL is "{endpoint.url}", expected one such as http://127.0.0.1:8080')
+    if scheme == "http" and endpoint.ca_file:
+        raise InvalidRequest(
+            f"the extender is at {endpoint.url}, where a CA file verifies nothing; use https or drop it"
+        )
+    if scheme == "http":
         return {"enableHTTPS": False}
     if not endpoint.ca_file:
         raise InvalidRequest(

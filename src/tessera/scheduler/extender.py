@@ -45,8 +45,12 @@ class Extender:
             verdict = self._phases.filter(args.pod, args.names(), self._clock.monotonic_s())
         except TesseraError as error:
             return self._encode(FilterResult(error=str(error)))
+        whole = args.whole_nodes()
         result = FilterResult(
-            node_names=verdict.passed, failed_nodes=verdict.failed, failed_and_unresolvable_nodes=verdict.hopeless
+            nodes={"items": [whole[name] for name in verdict.passed]} if whole else None,
+            node_names=verdict.passed,
+            failed_nodes=verdict.failed,
+            failed_and_unresolvable_nodes=verdict.hopeless,
         )
         return self._encode(result)
 

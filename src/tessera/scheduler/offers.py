@@ -6,8 +6,8 @@ will really fill. An offer is a guess, and never the reason why a pod has to wai
 they do not count.
 """
 
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 
 from tessera.engine.ledger import Holding, Ledger, State
 from tessera.errors import LedgerConflict
@@ -24,13 +24,15 @@ class Offers:
 
     def make(self, ref: PodRef, request: PodRequest, allocation: Allocation, now_s: float) -> None:
         self.withdraw(ref.uid)
-        if self._ledger.holding(ref.uid) is not None:
-            return
-        try:
-            self._ledger.reserve(ref, request, allocation, expires_at=now_s + OFFER_S)
-        except LedgerConflict:
-            return
-        self._open[ref.uid] = self._held(ref.uid)
+        if self._ledger.holding(ref.uid) is None:
+            self._reserve(ref, request, allocation, now_s + OFFER_S)
+
+    def _reserve(self, ref: PodRef, request: PodRequest, allocation: Allocation, expires_at: float) -> None:
+        with suppress(LedgerConflict):
+            self._ledger.reserve(ref, request, allocation, expires_at=expires_at)
+            holding = self._ledger.holding(ref.uid)
+            assert holding is not None
+            self._open[ref.uid] = holding
 
     def take(self, uid: str, node: str) -> Allocation | None:
         """The cards offered to the pod on this node; the offer is over, whichever node it was for."""
@@ -50,24 +52,23 @@ class Offers:
     def nodes(self) -> set[str]:
         return {offer.allocation.node for offer in self._open.values() if self._is_still_ours(offer)}
 
+    def withdraw_all(self, node: str) -> None:
+        """Somebody who has decided comes before everybody who may."""
+        for uid in [uid for uid, offer in self._open.items() if offer.allocation.node == node]:
+            self.withdraw(uid)
+
     @contextmanager
-    def set_aside(self, node: str) -> Generator[None]:
-        """Look at a node as if nothing were on offer there."""
-        aside = [offer for offer in self._open.values() if offer.allocation.node == node and self._is_still_ours(offer)]
+    def set_aside(self, concerned: Callable[[Holding], bool]) -> Generator[None]:
+        """Look at the ledger as if these offers had not been made. One that cannot be restored afterwards is over."""
+        aside = [offer for offer in self._open.values() if self._is_still_ours(offer) and concerned(offer)]
         for offer in aside:
-            self._ledger.release(offer.ref.uid)
+            self.withdraw(offer.ref.uid)
         try:
             yield
         finally:
             for offer in aside:
-                self._ledger.reserve(offer.ref, offer.request, offer.allocation, expires_at=offer.expires_at)
-                self._open[offer.ref.uid] = self._held(offer.ref.uid)
+                self._reserve(offer.ref, offer.request, offer.allocation, offer.expires_at)
 
     def _is_still_ours(self, offer: Holding) -> bool:
         """Not so, once a bind or the API has made something lasting of it."""
         return self._ledger.holding(offer.ref.uid) is offer and offer.state is State.RESERVED
-
-    def _held(self, uid: str) -> Holding:
-        holding = self._ledger.holding(uid)
-        assert holding is not None
-        return holding

@@ -4,7 +4,7 @@ Nothing is written to the API. Filter keeps every node that could take the pod, 
 scorers still count; Score tells them apart so finely that the policy's choice is not left to chance.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class Phases:
         self._fleet = world.ledger.fleet
         self.offers = Offers(world.ledger)
         self._seen: dict[str, None] = {}
+        self.refused: Callable[[PodRef, PodRequest], None] = lambda _, __: None  # told of pods that no node can take
 
     def filter(self, pod: object, names: Sequence[str], now_s: float) -> Verdict:
         ref, request = read_pod_ref(pod), self._world.request_of(pod)
@@ -46,11 +47,25 @@ class Phases:
         self.offers.expire(now_s)
         self.offers.withdraw(ref.uid)
         self._notice(ref, request)
-        over = check_request(self._world.ledger, ref.namespace, request, self._world.limits_of(ref.namespace))
+        over = self._over_quota(ref.namespace, request)
         if over is not None:
-            sentence = render(over)
-            return Verdict([], {}, dict.fromkeys(names, sentence))
-        return self._judge(request, names)
+            self.refused(ref, request)
+            return Verdict([], {}, dict.fromkeys(names, render(over)))
+        verdict = self._judge(request, names)
+        if not verdict.passed:
+            self.refused(ref, request)
+        return verdict
+
+    def could_be_placed(self, namespace: str, request: PodRequest) -> bool:
+        """Whether some node would take the pod now."""
+        return bool(self._world.decider.fits(request).any()) and self._over_quota(namespace, request) is None
+
+    def _over_quota(self, namespace: str, request: PodRequest) -> Refusal | None:
+        limits = self._world.limits_of(namespace)
+        if check_request(self._world.ledger, namespace, request, limits) is None:
+            return None
+        with self.offers.set_aside(lambda offer: offer.ref.namespace == namespace):
+            return check_request(self._world.ledger, namespace, request, limits)
 
     def score(self, pod: object, names: Sequence[str], now_s: float) -> list[int]:
         """One score for each name. The best is offered to the pod; ties go to it, not to chance."""
@@ -90,12 +105,14 @@ class Phases:
         return [name for name, row in names if name in crowded and self._fits_without_offers(request, name, row)]
 
     def _fits_without_offers(self, request: PodRequest, name: str, row: int) -> bool:
-        with self.offers.set_aside(name):
+        with self.offers.set_aside(lambda offer: offer.allocation.node == name):
             return self._world.decider.allocate(request, row) is not None
 
     def _levels(self, request: PodRequest, rows: Rows) -> tuple[Longs, int | None]:
         """Scores stretched over the whole range, the best alone at its top; nodes that only just do not fit get 0."""
         levels = np.zeros(len(rows), np.int64)
+        if not (rows >= 0).any():
+            return levels, None
         candidates = self._world.decider.candidates(request)
         scores = np.full(len(self._fleet.alive), -np.inf)
         scores[candidates.rows] = candidates.scores

@@ -4,12 +4,12 @@ Its methods are the handlers of informers and never wait. What the API shows is 
 cannot be read is told, and does not hide the rest.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import structlog
 
 from tessera.engine.deciding import Decider
-from tessera.engine.ledger import Ledger
+from tessera.engine.ledger import Ledger, State
 from tessera.engine.policies import PolicyBook
 from tessera.errors import InvalidInput
 from tessera.kube.caching import Change
@@ -21,7 +21,7 @@ from tessera.model.catalogue import Catalogue
 from tessera.model.nodes import read_node
 from tessera.model.pods import read_pod_ref, read_pod_request
 from tessera.model.quotas import Limits, read_quotas
-from tessera.model.requests import PodRequest, PolicyChoice
+from tessera.model.requests import ContainerRequest, PodRequest, PolicyChoice, Role
 from tessera.scheduler.nodes import CachedNode
 from tessera.vendors.rules import refine
 
@@ -37,6 +37,7 @@ class World:
         self.decider = Decider(self.ledger, self.policies)
         self.allocation_keys = catalogue.allocation_keys()
         self.complaints: dict[str, tuple[str, ...]] = {}
+        self.freed: Callable[[], None] = lambda: None  # told when there may be room that was not there before
         self._quotas: dict[ObjectKey, Document] = {}
         self._limits: dict[str, dict[str, Limits]] = {}
 
@@ -67,6 +68,7 @@ class World:
             self._complain(f"node {name}", (str(error),))
             return
         self._complain(f"node {name}", reading.complaints)
+        self.freed()
 
     def pod_changed(self, change: Change[Pod]) -> None:
         pod = change.after
@@ -74,12 +76,15 @@ class World:
             gone = change.before
             self.ledger.release((gone and gone.metadata.uid) or "")
             self._complain(f"pod {change.key}", ())
+            self.freed()
             return
         uid = pod.metadata.uid or ""
         if pod.status.phase in OVER:
             self.ledger.release(uid)
         elif pod.spec.node_name:
             self._adopt(pod, uid, pod.spec.node_name)
+            return
+        self.freed()
 
     def quota_changed(self, change: Change[Document]) -> None:
         if change.after is None:
@@ -91,33 +96,38 @@ class World:
         try:
             self._limits[namespace] = read_quotas(theirs, self.catalogue)
             self._complain(f"quotas of {namespace}", ())
+            self.freed()
         except InvalidInput as error:
             self._complain(f"quotas of {namespace}", (str(error),))
 
     def _adopt(self, pod: Pod, uid: str, node: str) -> None:
-        ref = read_pod_ref(pod)
+        """Charge what the pod holds. What it once held it still holds, whatever becomes of its annotations."""
+        ref, complaints = read_pod_ref(pod), list[str]()
         try:
             request = self.request_of(pod)
-            allocation = self.allocation_of(pod, request, node)
         except InvalidInput as error:
-            self._complain(f"pod {ref}", (str(error),))
-            return
-        self.ledger.adopt(ref, request, allocation)
+            complaints.append(str(error))
+            request = PodRequest(containers=tuple(ContainerRequest(Role.APP, ()) for _ in _containers(pod)))
+        try:
+            allocation = self._allocation_of(pod, request, node)
+        except InvalidInput as error:
+            complaints.append(str(error))
+            allocation = None
+        known = self.ledger.holding(uid)
+        if allocation is None and known is not None and known.state is State.BOUND and known.allocation.shares:
+            complaints.append(f"pod {ref} holds cards on {node} that its annotations no longer name; they stay taken")
+        else:
+            self.ledger.adopt(ref, request, allocation or Allocation(node, tuple(() for _ in request.containers)))
         if _is_initialised(pod):
             self.ledger.settle(uid)
+        self._complain(f"pod {ref}", tuple(complaints))
 
-    def allocation_of(self, pod: Pod, request: PodRequest, node: str) -> Allocation:
-        """The cards that the pod's annotations give it on its node; none, where they do not."""
-        nothing = Allocation(node, tuple(() for _ in request.containers))
-        if not request.wants_devices:
-            return nothing
+    def _allocation_of(self, pod: Pod, request: PodRequest, node: str) -> Allocation | None:
+        """The cards that the pod's annotations give it on its node, if they do."""
         annotations = {key: value for key, value in (pod.metadata.annotations or {}).items() if isinstance(value, str)}
         asking = positions_asking(request)
-        where = f"pod {read_pod_ref(pod)}"
-        found = read_allocation(
-            annotations, self.allocation_keys, len(request.containers), where, asking=asking, node=node
-        )
-        return found or nothing
+        where, count = f"pod {read_pod_ref(pod)}", len(request.containers)
+        return read_allocation(annotations, self.allocation_keys, count, where, asking=asking, node=node)
 
     def _complain(self, where: str, complaints: tuple[str, ...]) -> None:
         if self.complaints.get(where, ()) == complaints:
@@ -131,6 +141,10 @@ class World:
 
 def _is_initialised(pod: Pod) -> bool:
     return any(said.type == "Initialized" and said.status == "True" for said in pod.status.conditions or ())
+
+
+def _containers(pod: Pod) -> tuple[object, ...]:
+    return (*(pod.spec.init_containers or ()), *pod.spec.containers)
 
 
 def positions_asking(request: PodRequest) -> dict[str, list[int]]:

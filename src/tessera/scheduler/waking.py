@@ -1,0 +1,94 @@
+"""Pods that were refused everywhere, woken when there is room for them.
+
+kube-scheduler hears of a freed card when we do, and may ask before we have taken it in. It is refused once more then,
+and nothing wakes the pod for minutes. So pods that were refused are remembered, and when one of them fits, its own
+annotation is changed, which lets kube-scheduler try it again. A few at a time, because others of the same kind will be
+refused again, and each once only for each change, because others than us may refuse it for ever.
+"""
+
+from collections.abc import Callable
+
+import structlog
+
+from tessera.errors import Conflict, NotFound
+from tessera.kube.caching import Change
+from tessera.kube.client import Client
+from tessera.kube.kinds import PODS
+from tessera.kube.objects import ObjectKey
+from tessera.kube.pods import Pod
+from tessera.kube.reconciler import Again
+from tessera.kube.timing import SYSTEM_CLOCK, Clock
+from tessera.model.pods import read_pod_ref
+from tessera.model.requests import PodRef, PodRequest
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+WOKEN = "tessera.io/woken-at"
+AT_ONCE = 8
+LOOK_AGAIN_S = 2.0
+MOST_REMEMBERED = 20_000
+
+
+class _Waiter:
+    __slots__ = ("request", "woken_for")
+
+    def __init__(self, request: PodRequest) -> None:
+        self.request = request
+        self.woken_for = -1
+
+
+class Waiting:
+    """`fits` says whether a namespace's request could be placed now."""
+
+    def __init__(self, client: Client, fits: Callable[[str, PodRequest], bool], *, clock: Clock = SYSTEM_CLOCK) -> None:
+        self._client = client
+        self._fits = fits
+        self._clock = clock
+        self._waiters: dict[PodRef, _Waiter] = {}
+        self._changes = 0
+
+    def __len__(self) -> int:
+        return len(self._waiters)
+
+    def remember(self, ref: PodRef, request: PodRequest) -> None:
+        """The pod was refused by every node."""
+        if ref not in self._waiters and len(self._waiters) < MOST_REMEMBERED:
+            self._waiters[ref] = _Waiter(request)
+
+    def pod_changed(self, change: Change[Pod]) -> None:
+        """A pod that is bound or gone waits no longer."""
+        pod = change.after or change.before
+        if pod is not None and (change.after is None or pod.spec.node_name):
+            self._waiters.pop(read_pod_ref(pod), None)
+
+    def note_change(self) -> None:
+        """There may be room that was not there before."""
+        self._changes += 1
+
+    async def wake(self, _: str) -> Again | None:
+        """Wake the first few that fit; those left are looked at again once these have had their turn."""
+        verdicts: dict[tuple[str, PodRequest], bool] = {}
+        fitting = list[PodRef]()
+        for ref, waiter in self._waiters.items():
+            if waiter.woken_for == self._changes:
+                continue
+            asked = (ref.namespace, waiter.request)
+            if asked not in verdicts:
+                verdicts[asked] = self._fits(*asked)
+            if verdicts[asked]:
+                fitting.append(ref)
+        changes = self._changes
+        for ref in fitting[:AT_ONCE]:
+            if (waiter := self._waiters.get(ref)) is not None:
+                waiter.woken_for = changes
+                await self._wake(ref)
+        return Again(LOOK_AGAIN_S) if len(fitting) > AT_ONCE else None
+
+    async def _wake(self, ref: PodRef) -> None:
+        change = {"metadata": {"uid": ref.uid, "annotations": {WOKEN: self._clock.wall().isoformat()}}}
+        key = ObjectKey(ref.namespace, ref.name)
+        try:
+            await self._client.patch(PODS, key.name, change, namespace=key.namespace)
+        except (NotFound, Conflict):
+            return
+        log.info("pod woken", pod=str(key))
