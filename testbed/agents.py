@@ -61,6 +61,10 @@ class Agents:
         )
         self.set_cards({node: msgspec.structs.replace(inventory, devices=devices)})
 
+    def ask(self, node: str) -> None:
+        """Have a node's agent report that it lives, as if a scheduler had asked it to."""
+        self._loop.call_soon_threadsafe(self._asked.put_nowait, node)
+
     def silence(self, *nodes: str) -> None:
         """These agents have died: nothing of theirs changes any more."""
         self._silent.update(nodes)

@@ -84,6 +84,8 @@ class Program:
         self._end(signal.SIGKILL, 10)
 
     def _end(self, number: signal.Signals, timeout_s: float) -> None:
+        if not self.running:
+            return
         try:
             self.resume()
             os.kill(self.pid, number)
@@ -91,8 +93,8 @@ class Program:
         except subprocess.TimeoutExpired:
             os.kill(self.pid, signal.SIGKILL)
             self._process.wait(10)
-        except (TestbedFailed, ProcessLookupError):
-            self._process.wait(10)  # it has ended by itself
+        except (TestbedFailed, ProcessLookupError, FileNotFoundError):
+            self._process.wait(10)  # it has just ended by itself
 
     def wait(self) -> None:
         """Until it has ended, which somebody else must see to."""

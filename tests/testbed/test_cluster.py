@@ -4,6 +4,7 @@ import base64
 import json
 import ssl
 import threading
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -186,11 +187,7 @@ def test_an_agent_answers_a_scheduler_that_asks_whether_it_lives(cluster):
     key = "hami.io/node-handshake-nvidia"
     cluster.kubectl("annotate", "node", "gpu-0001", "--overwrite", f"{key}=Requesting_2026.01.01 00:00:00")
     path = "{.metadata.annotations.hami\\.io/node-handshake-nvidia}"
-    cluster.kubectl("wait", f"--for=jsonpath={path}", "node/gpu-0001", "--timeout=10s")
-    for _ in range(100):
-        if cluster.kubectl("get", "node", "gpu-0001", "-o", f"jsonpath={path}").startswith("Reported "):
-            return
-    pytest.fail("the agent of gpu-0001 did not answer")
+    until(lambda: cluster.kubectl("get", "node", "gpu-0001", "-o", f"jsonpath={path}").startswith("Reported "))
 
 
 def test_a_card_that_falls_ill_is_in_the_next_register(cluster):
@@ -215,6 +212,26 @@ def test_a_second_cluster_runs_beside_the_first_and_survives_its_api_server(clus
     assert other.kubectl("get", "configmap", "kept", "-o", "jsonpath={.data.a}") == "b"
     other.stop()
     assert not other.machine.directory.exists()
+
+
+def test_agents_survive_the_api_server(new_cluster):
+    other = new_cluster(simulated_nodes=1)
+    apiserver = other.machine.programs["kube-apiserver"]
+    apiserver.kill()
+    other.simulated.agents.ask("gpu-0000")
+    apiserver.restart()
+    other.control_plane.wait_until_ready()
+    key, path = "hami.io/node-handshake-nvidia", "{.metadata.annotations.hami\\.io/node-handshake-nvidia}"
+    other.kubectl("annotate", "node", "gpu-0000", "--overwrite", f"{key}=Requesting_2026.01.01 00:00:00")
+    until(lambda: other.kubectl("get", "node", "gpu-0000", "-o", f"jsonpath={path}").startswith("Reported "))
+    other.stop()
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen within 30 s"
+        time.sleep(0.05)
 
 
 def test_helm_is_there_and_reaches_the_cluster(cluster):

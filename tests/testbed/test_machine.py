@@ -103,6 +103,16 @@ def test_two_machines_do_not_see_each_other(machine):
         other.stop()
 
 
+def test_whoever_keeps_their_programs_elsewhere_gets_another_machine_all_the_same(machine, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    other = Machine()
+    try:
+        assert other.addresses.slot != machine.addresses.slot
+        assert machine.run("hostname") == "node-1\n"
+    finally:
+        other.stop()
+
+
 def test_a_machine_reaches_the_host_and_nothing_else(machine):
     with socket.create_server((machine.addresses.host, 0)) as server:
         machine.run(sys.executable, "-c", CONNECT, machine.addresses.host, str(server.getsockname()[1]))
