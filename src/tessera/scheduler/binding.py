@@ -34,6 +34,7 @@ from tessera.kube.pods import CACHED_PODS, Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 from tessera.model.allocations import Allocation
 from tessera.model.annotations.binding import bind_marks
+from tessera.model.annotations.keys import FENCED_AT
 from tessera.model.extender import BindingArgs
 from tessera.model.refusals import Reason, Refusal, render
 from tessera.model.requests import PodRef, PodRequest
@@ -42,8 +43,6 @@ from tessera.scheduler.world import World
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
-FENCE = "tessera.io/fenced-at"
-"""Written on a pod whose Binding got lost, so that it can no longer land."""
 MOST_TRIES = 2
 WRITE_S = 8.0
 """How long one call to the API may take; kube-scheduler waits ten seconds for all of them."""
@@ -247,5 +246,5 @@ class Binder:
 
     async def _fence(self, key: ObjectKey, pod: Pod) -> None:
         now = self._clock.wall().isoformat(timespec="milliseconds")
-        metadata = {"resourceVersion": pod.metadata.resource_version, "annotations": {FENCE: now}}
+        metadata = {"resourceVersion": pod.metadata.resource_version, "annotations": {FENCED_AT: now}}
         await self._client.patch(CACHED_PODS, key.name, {"metadata": metadata}, namespace=key.namespace)

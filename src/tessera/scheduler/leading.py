@@ -17,7 +17,7 @@ from tessera.kube.leases import Election
 from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import CACHED_PODS, Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
-from tessera.scheduler.binding import FENCE
+from tessera.model.annotations.keys import FENCED_AT
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 AT_ONCE = 16
@@ -102,7 +102,7 @@ class Leadership:
         try:
             pod = await self._client.get(CACHED_PODS, key.name, namespace=key.namespace)
             if _waits(pod):
-                metadata = {"resourceVersion": pod.metadata.resource_version, "annotations": {FENCE: stamp}}
+                metadata = {"resourceVersion": pod.metadata.resource_version, "annotations": {FENCED_AT: stamp}}
                 await self._client.patch(CACHED_PODS, key.name, {"metadata": metadata}, namespace=key.namespace)
         except Conflict:
             return False
@@ -112,7 +112,7 @@ class Leadership:
 
     def _is_seen(self, key: ObjectKey, stamp: str) -> bool:
         pod = self._pods.get(key)
-        return pod is None or not _waits(pod) or (pod.metadata.annotations or {}).get(FENCE) == stamp
+        return pod is None or not _waits(pod) or (pod.metadata.annotations or {}).get(FENCED_AT) == stamp
 
 
 def _waits(pod: Pod) -> bool:

@@ -18,12 +18,12 @@ from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import Pod
 from tessera.kube.reconciler import Again
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
+from tessera.model.annotations.keys import WOKEN_AT
 from tessera.model.pods import read_pod_ref
 from tessera.model.requests import PodRef, PodRequest
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
-WOKEN = "tessera.io/woken-at"
 AT_ONCE = 8
 LOOK_AGAIN_S = 2.0
 MOST_REMEMBERED = 20_000
@@ -85,7 +85,7 @@ class Waiting:
         return Again(LOOK_AGAIN_S) if len(fitting) > AT_ONCE else None
 
     async def _wake(self, ref: PodRef) -> None:
-        change = {"metadata": {"uid": ref.uid, "annotations": {WOKEN: self._clock.wall().isoformat()}}}
+        change = {"metadata": {"uid": ref.uid, "annotations": {WOKEN_AT: self._clock.wall().isoformat()}}}
         key = ObjectKey(ref.namespace, ref.name)
         try:
             await self._client.patch(PODS, key.name, change, namespace=key.namespace)

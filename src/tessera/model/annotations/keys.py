@@ -8,6 +8,8 @@ VGPU_NODE = "hami.io/vgpu-node"
 VGPU_TIME = "hami.io/vgpu-time"
 BIND_PHASE = "hami.io/bind-phase"
 BIND_TIME = "hami.io/bind-time"
+FENCED_AT = "tessera.io/fenced-at"  # what was decided on the pod before then can no longer land
+WOKEN_AT = "tessera.io/woken-at"
 MIG_ALLOCATIONS = "hami.io/vgpu-mig-allocations"
 ALLOCATION = "tessera.io/allocation"
 
