@@ -96,9 +96,9 @@ cluster: setup programs ## Run a real Kubernetes for hands-on use, until Ctrl-C
 
 test-sdk: setup test-sdk-py39 ## Run the tests of both SDKs, openshift_ai_sdk on Python 3.9 too
 	@$(call say,SDK tests: kpu)
-	@$(BIN)/pytest -c sdk/kpu/pyproject.toml sdk/kpu/tests
+	@$(BIN)/pytest -p no:asyncio -c sdk/kpu/pyproject.toml sdk/kpu/tests
 	@$(call say,SDK tests: openshift_ai_sdk)
-	@$(BIN)/pytest -c sdk/openshift_ai_sdk/pyproject.toml sdk/openshift_ai_sdk/tests
+	@$(BIN)/pytest -p no:asyncio -c sdk/openshift_ai_sdk/pyproject.toml sdk/openshift_ai_sdk/tests
 
 ifneq ($(PYTHON39),)
 test-sdk-py39: .venv39/.installed
