@@ -16,7 +16,10 @@ MAX_SCORE = 1_000
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):
-    pass
+    @property
+    def is_complete(self) -> bool:
+        """Not so where a field is missing that may have come under another spelling."""
+        return True
 
 
 class _Name(msgspec.Struct, frozen=True):
@@ -38,6 +41,10 @@ class ExtenderArgs(_Message, frozen=True, kw_only=True):
     nodes: _NodeList | None = None
     node_names: list[str] | None = None
 
+    @property
+    def is_complete(self) -> bool:
+        return self.nodes is not None or self.node_names is not None
+
     def names(self) -> list[str]:
         return self.node_names if self.node_names is not None else list(self.whole_nodes())
 
@@ -52,6 +59,10 @@ class BindingArgs(_Message, frozen=True, kw_only=True):
     pod_namespace: str
     pod_uid: str = msgspec.field(default="", name="PodUID")
     node: str
+
+    @property
+    def is_complete(self) -> bool:
+        return bool(self.pod_uid)
 
 
 class FilterResult(_Message, frozen=True, kw_only=True):
@@ -77,14 +88,29 @@ class BindingResult(_Message, frozen=True, kw_only=True):
 
 
 MessageT = TypeVar("MessageT", bound=_Message)
+NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def read_args(body: bytes, message: type[MessageT]) -> MessageT:
+    try:
+        args = msgspec.json.decode(body, type=message)
+    except msgspec.ValidationError:
+        return _read_in_any_case(body, message)
+    except NOT_JSON as error:
+        raise _refuse(message, error) from None
+    return args if args.is_complete else _read_in_any_case(body, message)
+
+
+def _read_in_any_case(body: bytes, message: type[MessageT]) -> MessageT:
     """Field by field, because Go takes their names in any case."""
     spelled = {field.encode_name.lower(): field.encode_name for field in msgspec.structs.fields(message)}
     try:
         fields = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
         known = {spelled[key.lower()]: value for key, value in fields.items() if key.lower() in spelled}
         return msgspec.json.decode(msgspec.json.encode(known), type=message)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise InvalidRequest(f"the body is no {message.__name__} of kube-scheduler: {error}") from None
+    except NOT_JSON as error:
+        raise _refuse(message, error) from None
+
+
+def _refuse(message: type[_Message], error: Exception) -> InvalidRequest:
+    return InvalidRequest(f"the body is no {message.__name__} of kube-scheduler: {error}")

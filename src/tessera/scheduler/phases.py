@@ -81,7 +81,8 @@ class Phases:
         return levels.tolist()
 
     def _judge(self, request: PodRequest, names: Sequence[str]) -> Verdict:
-        fits, row_of = self._world.decider.fits(request), self._fleet.row_of
+        fits: list[bool] = self._world.decider.fits(request).tolist()
+        row_of = self._fleet.row_of
         passed, refused, failed = list[str](), list[int](), dict[str, str]()
         for name in names:
             row = row_of.get(name)
