@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shutil
 import ssl
 import threading
 import time
@@ -9,6 +10,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -241,4 +243,6 @@ def test_helm_is_there_and_reaches_the_cluster(cluster):
 def test_a_cluster_that_cannot_start_says_why_and_keeps_its_logs(capfd):
     with pytest.raises(TestbedFailed, match=r"kube-apiserver ended before it was ready(.|\n)*no-such-flag"):
         Cluster(controllers=False, apiserver_flags={"no-such-flag": "1"})
-    assert "The logs of the cluster are kept in " in capfd.readouterr().out
+    kept = Path(capfd.readouterr().out.rpartition("The logs of the cluster are kept in ")[2].strip())
+    assert "no-such-flag" in (kept / "kube-apiserver.log").read_text()
+    shutil.rmtree(kept)
