@@ -11,12 +11,15 @@ import shutil
 import subprocess
 import sys
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from testbed.requirements import TestbedFailed
 from testbed.toolchain import ALL, Tool
+
+SHOW_EVERY_S = 15
 
 
 def cache_directory() -> Path:
@@ -79,19 +82,33 @@ def _build_into(tool: Tool, target: Path) -> None:
 
 
 def _go_build(tool: Tool, package: str, output: Path) -> None:
-    flags = ["-trimpath", "-buildvcs=false", "-ldflags", tool.linker_flags, "-tags", ",".join(tool.tags)]
+    flags = ["-v", "-trimpath", "-buildvcs=false", "-ldflags", tool.linker_flags, "-tags", ",".join(tool.tags)]
     _go(tool, "build", *flags, "-o", str(output), package)
 
 
 def _go(tool: Tool, *arguments: str) -> str:
-    done = subprocess.run(
-        ["go", *arguments], cwd=tool.directory, env=_go_environment(), capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        last = "\n".join(done.stderr.strip().splitlines()[-15:])
+    """What go prints. It names each module it fetches and each package it compiles, which is shown now and then."""
+    said, shown_at = deque[str](maxlen=15), time.monotonic()
+    with subprocess.Popen(
+        ["go", *arguments],
+        cwd=tool.directory,
+        env=_go_environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as go:
+        assert go.stdout is not None
+        assert go.stderr is not None
+        for line in go.stderr:
+            said.append(line.rstrip())
+            if time.monotonic() - shown_at > SHOW_EVERY_S:
+                print(f"    {said[-1]}", file=sys.stderr, flush=True)
+                shown_at = time.monotonic()
+        printed = go.stdout.read()
+    if go.returncode:
         what = f"`go {arguments[0]} … {arguments[-1]}` for {tool.name} {tool.version}"
-        raise TestbedFailed(f"{what} ended with exit code {done.returncode}:\n{last}")
-    return done.stdout
+        raise TestbedFailed(f"{what} ended with exit code {go.returncode}:\n" + "\n".join(said))
+    return printed
 
 
 def _module_directory(tool: Tool) -> Path:

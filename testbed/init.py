@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 MS_BIND, MS_REC, MS_SHARED = 0x1000, 0x4000, 0x100000
@@ -85,14 +86,11 @@ def reap_until_standard_input_ends() -> None:
         reap()
 
 
-def reap() -> bool:
-    """Collect the children that have died; False when there are no children at all."""
-    try:
+def reap() -> None:
+    """Collect the children that have died."""
+    with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    except ChildProcessError:
-        return False
-    return True
 
 
 def kill_everything() -> None:

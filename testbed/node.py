@@ -12,7 +12,6 @@ from testbed.machine import Machine
 from testbed.program import Program
 
 DEBIAN_PACKAGES = ("conntrack", "containernetworking-plugins", "iptables", "nftables", "runc")
-READY_PROBE_PORT = 10248
 
 
 class Node:

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from testbed.fixtures import require
 from tests.contract.api import Api, Collection, Object
 from tests.contract.command_line import CommandLine
 from tests.contract.custom_resources import Definitions, Widgets
@@ -115,8 +116,7 @@ def deployments(api: Api, namespace: str) -> Collection:
 @pytest.fixture
 def runner(engine: Engine, pods: Collection) -> Runner:
     """Starts pods that really run."""
-    if not engine.runs_pods:
-        pytest.skip("this engine has no node that starts containers")
+    require(engine.runs_pods, "this engine has no node that starts containers")
     return Runner(engine, pods)
 
 

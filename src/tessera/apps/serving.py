@@ -58,17 +58,9 @@ class Server(uvicorn.Server):
         yield
 
 
-async def serve(app: Starlette, host: str, port: int, *, certificate: str = "", key: str = "") -> None:
+async def serve(app: Starlette, host: str, port: int) -> None:
     """Until SIGTERM or SIGINT, or until cancelled."""
-    config = uvicorn.Config(
-        app,
-        ssl_certfile=certificate or None,
-        ssl_keyfile=key or None,
-        access_log=False,
-        lifespan="off",
-        log_level="warning",
-        timeout_keep_alive=KEEP_ALIVE_S,
-    )
+    config = uvicorn.Config(app, access_log=False, lifespan="off", log_level="warning", timeout_keep_alive=KEEP_ALIVE_S)
     server = Server(config)
     try:
         await server.serve(sockets=[_listen(host, port)])

@@ -90,13 +90,11 @@ NODES = kind_of("", "v1", "nodes", "Node", namespaced=False)
 NAMESPACES = kind_of("", "v1", "namespaces", "Namespace", namespaced=False)
 CONFIG_MAPS = kind_of("", "v1", "configmaps", "ConfigMap")
 SECRETS = kind_of("", "v1", "secrets", "Secret")
-SERVICES = kind_of("", "v1", "services", "Service")
 SERVICE_ACCOUNTS = kind_of("", "v1", "serviceaccounts", "ServiceAccount")
 EVENTS = kind_of("", "v1", "events", "Event")
 RESOURCE_QUOTAS = kind_of("", "v1", "resourcequotas", "ResourceQuota")
 LEASES = kind_of("coordination.k8s.io", "v1", "leases", "Lease")
 DEPLOYMENTS = kind_of("apps", "v1", "deployments", "Deployment")
-JOBS = kind_of("batch", "v1", "jobs", "Job")
 POD_DISRUPTION_BUDGETS = kind_of("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
 CUSTOM_RESOURCE_DEFINITIONS = kind_of(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False

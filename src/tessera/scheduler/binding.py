@@ -34,10 +34,10 @@ from tessera.kube.pods import CACHED_PODS, Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 from tessera.model.allocations import Allocation
 from tessera.model.annotations.binding import bind_marks
-from tessera.model.annotations.keys import FENCED_AT
 from tessera.model.extender import BindingArgs
 from tessera.model.refusals import Reason, Refusal, render
 from tessera.model.requests import PodRef, PodRequest
+from tessera.scheduler.fences import fence_pod
 from tessera.scheduler.offers import Offers
 from tessera.scheduler.world import World
 
@@ -232,19 +232,14 @@ class Binder:
             except NotFound:
                 pod = None
             for uid in [uid for uid, lost in self._uncertain.items() if lost.key == key]:
-                await self._settle(key, uid, pod if pod is not None and pod.metadata.uid == uid else None)
+                await self._settle(uid, pod if pod is not None and pod.metadata.uid == uid else None)
                 del self._uncertain[uid]
 
-    async def _settle(self, key: ObjectKey, uid: str, pod: Pod | None) -> None:
+    async def _settle(self, uid: str, pod: Pod | None) -> None:
         if pod is not None and not pod.spec.node_name:
-            await self._fence(key, pod)
+            await fence_pod(self._client, pod, self._clock.wall().isoformat())
         held = self._ledger.holding(uid)
         if pod is not None and held is not None and pod.spec.node_name == held.allocation.node:
             self._ledger.commit(uid)
         else:
             self._free(uid)
-
-    async def _fence(self, key: ObjectKey, pod: Pod) -> None:
-        now = self._clock.wall().isoformat(timespec="milliseconds")
-        metadata = {"resourceVersion": pod.metadata.resource_version, "annotations": {FENCED_AT: now}}
-        await self._client.patch(CACHED_PODS, key.name, {"metadata": metadata}, namespace=key.namespace)

@@ -18,6 +18,7 @@ from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import CACHED_PODS, Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 from tessera.model.annotations.keys import FENCED_AT
+from tessera.scheduler.fences import fence_pod
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 AT_ONCE = 16
@@ -102,8 +103,7 @@ class Leadership:
         try:
             pod = await self._client.get(CACHED_PODS, key.name, namespace=key.namespace)
             if _waits(pod):
-                metadata = {"resourceVersion": pod.metadata.resource_version, "annotations": {FENCED_AT: stamp}}
-                await self._client.patch(CACHED_PODS, key.name, {"metadata": metadata}, namespace=key.namespace)
+                await fence_pod(self._client, pod, stamp)
         except Conflict:
             return False
         except NotFound:
