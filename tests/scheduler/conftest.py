@@ -5,7 +5,6 @@ import json
 import re
 import ssl
 import subprocess
-import sys
 import time
 import urllib.request
 from collections import Counter
@@ -20,8 +19,8 @@ from tessera.kube.client import Client
 from tessera.kube.kinds import PODS, Selection
 from testbed.cluster import Cluster
 from testbed.fixtures import NewCluster
+from tests.scheduler.extender_process import TESSERA, ExtenderProcess
 
-TESSERA = [sys.executable, "-m", "tessera.apps.cli"]
 PORT = 18_080
 DEADLINE_S = 60
 
@@ -31,39 +30,27 @@ class Scheduling:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.log = cluster.machine.logs / "extender.log"
+        self.address = f"{cluster.machine.addresses.host}:{PORT}"
         self.start_extender()
         self._start_scheduler()
 
-    @property
-    def url(self) -> str:
-        return f"http://{self.cluster.machine.addresses.host}:{PORT}"
-
-    def start_extender(self) -> None:
-        address = self.url.removeprefix("http://")
-        command = [*TESSERA, "run", "extender", "--kubeconfig", str(self.cluster.kubeconfig), "--http", address]
-        with self.log.open("a") as log:
-            self.extender = subprocess.Popen(command, stdout=log, stderr=log)
-        deadline = time.monotonic() + DEADLINE_S
-        while not self._is_ready():
-            assert self.extender.poll() is None, self.log.read_text()[-2000:]
-            assert time.monotonic() < deadline, "the extender did not become ready"
-            time.sleep(0.05)
-
-    def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}/readyz", timeout=2) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
-
-    def stop_extender(self) -> None:
-        self.extender.terminate()
-        assert self.extender.wait(timeout=20) == 0
+    def start_extender(self, kubeconfig: Path | None = None) -> None:
+        """As the administrator, or by another way to the API server."""
+        log = self.cluster.machine.logs / "extender.log"
+        self.extender = ExtenderProcess(kubeconfig or self.cluster.kubeconfig, self.address, log)
+        self.extender.wait_until_ok("/readyz")
 
     def _start_scheduler(self) -> None:
         kubeconfig = self.cluster.control_plane.kubeconfig_for("system:kube-scheduler")
-        command = [*TESSERA, "scheduler", "config", "--extender-url", self.url, "--kubeconfig", str(kubeconfig)]
+        command = [
+            *TESSERA,
+            "scheduler",
+            "config",
+            "--extender-url",
+            self.extender.url,
+            "--kubeconfig",
+            str(kubeconfig),
+        ]
         printed = subprocess.run([*command, "--no-leader-elect"], capture_output=True, text=True, check=True).stdout
         config = self.cluster.machine.directory / "kube-scheduler.yaml"
         config.write_text(printed)
@@ -91,16 +78,29 @@ class Scheduling:
             assert time.monotonic() < deadline, "kube-scheduler does not come to rest"
             time.sleep(0.2)
 
+    def wait_until_refused_again(self, before: float) -> None:
+        deadline = time.monotonic() + DEADLINE_S
+        while self.refusals() <= before:
+            assert time.monotonic() < deadline, "kube-scheduler did not try again"
+            time.sleep(0.1)
+
+    def refusals(self) -> float:
+        """How often kube-scheduler has found no node for a pod so far."""
+        pattern = r'^scheduler_schedule_attempts_total{.*result="unschedulable".*} (\S+)'
+        return sum(map(float, re.findall(pattern, self._scheduler_metrics(), re.MULTILINE)))
+
     def _queued(self, queue: str) -> float:
+        found = re.search(rf'^scheduler_pending_pods{{queue="{queue}"}} (\S+)', self._scheduler_metrics(), re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    def _scheduler_metrics(self) -> str:
         admin = self.cluster.control_plane.admin
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # its certificate is of its own making
         context.load_cert_chain(str(admin.certificate), str(admin.key))
         url = f"https://{self.cluster.machine.addresses.machine}:10259/metrics"
         with urllib.request.urlopen(url, timeout=5, context=context) as answer:
-            metrics = answer.read().decode()
-        found = re.search(rf'^scheduler_pending_pods{{queue="{queue}"}} (\S+)', metrics, re.MULTILINE)
-        return float(found[1]) if found else 0.0
+            return answer.read().decode()
 
     def pods(self) -> list[dict[str, Any]]:
         return json.loads(self.cluster.kubectl("get", "pods", "-o", "json"))["items"]
@@ -138,7 +138,7 @@ def scheduling_cluster(new_cluster: NewCluster) -> Iterator[Scheduling]:
     cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s")
     scheduling = Scheduling(cluster)
     yield scheduling
-    scheduling.stop_extender()
+    scheduling.extender.stop()
     cluster.stop()
 
 

@@ -4,7 +4,8 @@ import json
 import subprocess
 from typing import Any
 
-from tests.scheduler.conftest import TESSERA, Scheduling, a_pod
+from tests.scheduler.conftest import Scheduling, a_pod
+from tests.scheduler.extender_process import TESSERA
 
 CARDS = 32
 A100 = 81_920
@@ -71,7 +72,7 @@ def test_a_spread_that_a_pod_asks_for_is_kept(scheduling: Scheduling):
 def test_a_restarted_extender_knows_what_was_promised(scheduling: Scheduling):
     scheduling.create(*(a_pod(f"before-{number}", memory=60_000) for number in range(CARDS)))
     scheduling.wait_until_running(*(f"before-{number}" for number in range(CARDS)))
-    scheduling.stop_extender()
+    scheduling.extender.stop()
     scheduling.create(
         *(a_pod(f"after-{number}", memory=20_000) for number in range(CARDS)), a_pod("late", memory=30_000)
     )
@@ -82,7 +83,7 @@ def test_a_restarted_extender_knows_what_was_promised(scheduling: Scheduling):
 
 
 def test_pods_of_others_are_scheduled_while_the_extender_is_down(scheduling: Scheduling):
-    scheduling.stop_extender()
+    scheduling.extender.stop()
     plain = a_pod("plain", memory=0)
     plain["spec"]["containers"][0]["resources"] = {}
     scheduling.create(plain, a_pod("ours", memory=1000))
@@ -100,7 +101,7 @@ def test_a_pod_that_cannot_be_read_says_so_on_itself(scheduling: Scheduling):
 
 
 def test_what_listens_already_is_told_in_a_sentence(scheduling: Scheduling):
-    address = scheduling.url.removeprefix("http://")
+    address = scheduling.address
     command = [*TESSERA, "run", "extender", "--kubeconfig", str(scheduling.cluster.kubeconfig), "--http", address]
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 1

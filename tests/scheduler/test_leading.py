@@ -1,11 +1,7 @@
 """Of two extenders one decides; when it is killed the other takes over, and nothing decided before can land."""
 
 import json
-import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +9,9 @@ import pytest
 from testbed.cluster import Cluster
 from testbed.fixtures import NewCluster
 from testbed.requirements import TestbedFailed
-from tests.scheduler.conftest import TESSERA, a_pod
+from tests.scheduler.conftest import a_pod
+from tests.scheduler.extender_process import ExtenderProcess
 from tests.unit.scheduler.cluster import node_document
-
-PATIENCE_S = 60
 
 
 @pytest.fixture(scope="module")
@@ -29,38 +24,15 @@ def cluster(new_cluster: NewCluster) -> Iterator[Cluster]:
     cluster.stop()
 
 
-class Replica:
-    def __init__(self, cluster: Cluster, port: int) -> None:
-        self.url = f"http://127.0.0.1:{port}"
-        command = [*TESSERA, "run", "extender", "--leader-elect", "--kubeconfig", str(cluster.kubeconfig)]
-        self.log: Path = cluster.machine.logs / f"extender-{port}.log"
-        with self.log.open("w") as log:
-            self.process = subprocess.Popen([*command, "--http", f"127.0.0.1:{port}"], stdout=log, stderr=log)
-
-    def says_ok(self, path: str) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self.url}{path}", timeout=2) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
-
-    def wait_until_ok(self, path: str) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while not self.says_ok(path):
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.1)
-
-    def post(self, verb: str, body: dict[str, Any]) -> dict[str, Any]:
-        request = urllib.request.Request(f"{self.url}/{verb}", json.dumps(body).encode(), method="POST")
-        with urllib.request.urlopen(request, timeout=10) as answer:
-            return json.load(answer)
+def a_replica(cluster: Cluster, port: int) -> ExtenderProcess:
+    log = cluster.machine.logs / f"extender-{port}.log"
+    return ExtenderProcess(cluster.kubeconfig, f"127.0.0.1:{port}", log, "--leader-elect")
 
 
 def test_a_killed_leader_is_followed_by_one_that_fences_what_waits(cluster: Cluster):
-    first = Replica(cluster, 18_101)
+    first = a_replica(cluster, 18_101)
     first.wait_until_ok("/readyz")
-    second = Replica(cluster, 18_102)
+    second = a_replica(cluster, 18_102)
     try:
         second.wait_until_ok("/healthz")
         waiting = {**a_pod("waiting", memory=1000)}
@@ -70,8 +42,7 @@ def test_a_killed_leader_is_followed_by_one_that_fences_what_waits(cluster: Clus
         args = {"Pod": pod, "NodeNames": ["gpu-1"]}
         assert first.post("filter", args)["NodeNames"] == ["gpu-1"]
         assert "still reading" in second.post("filter", args)["Error"], "only the leader answers"
-        first.process.kill()
-        first.process.wait()
+        first.kill()
         second.wait_until_ok("/readyz")
         fenced = json.loads(cluster.kubectl("get", "pod", "waiting", "-o", "json"))
         assert "tessera.io/fenced-at" in fenced["metadata"]["annotations"]
@@ -79,14 +50,12 @@ def test_a_killed_leader_is_followed_by_one_that_fences_what_waits(cluster: Clus
             bind_late(cluster, pod)
         binding = {"PodName": "waiting", "PodNamespace": "default", "PodUID": pod["metadata"]["uid"], "Node": "gpu-1"}
         assert second.post("bind", binding) == {"Error": ""}
-        second.process.terminate()
-        assert second.process.wait(timeout=20) == 0
+        second.stop()
         lease = json.loads(cluster.kubectl("get", "lease", "tessera-scheduler", "-n", "kube-system", "-o", "json"))
         assert not lease["spec"].get("holderIdentity"), "who leaves in order gives the lease back"
     finally:
         for replica in (first, second):
-            replica.process.kill()
-            replica.process.wait()
+            replica.kill()
 
 
 def bind_late(cluster: Cluster, pod: dict[str, Any]) -> None:
