@@ -39,6 +39,7 @@ $(OWN_UV): requirements/uv.txt
 	@touch $@
 
 .venv/.installed: requirements/dev.txt pyproject.toml sdk/kpu/pyproject.toml sdk/openshift_ai_sdk/pyproject.toml \
+		build_protocols.py $(wildcard src/tessera/node/protocols/*.proto) \
 		| $(filter $(OWN_UV),$(UV))
 	@$(call say,Preparing .venv)
 	@$(uv) venv --quiet --allow-existing --python '$(PYTHON)' .venv
@@ -132,6 +133,10 @@ check-docs: setup ## Do links resolve, are requirements pinned, are files free o
 .PHONY: engines-table
 engines-table: setup programs ## Write the table of docs/engines.md from a run of the contract on a real cluster
 	@$(BIN)/pytest tests/contract --write-engines-table
+
+.PHONY: chart
+chart: setup ## Write what the Helm chart takes from the vendor catalogue
+	@$(BIN)/tessera manifests --chart charts/gpu-scheduler/files
 
 .PHONY: format
 format: setup ## Format the code and mend what can be mended

@@ -20,6 +20,8 @@ TesseraError
 │       ├── BadRequest, Unauthorized, Forbidden, NotFound, AlreadyExists, Conflict, Expired, Invalid
 │       └── TooManyRequests, ServerFailed, ServerUnavailable
 ├── DiscoveryFailed       the hardware or its driver did not answer
+├── KubeletFailed         the kubelet of this node did not answer
+├── StartRefused          a container must not start, or not yet
 ├── SimulationFailed      the machine did not let a simulation end
 ├── NotReady              asked before the cluster's state was read
 ├── BindRefused           the pod cannot be put on that node, or not yet
@@ -179,6 +181,14 @@ class ServerUnavailable(ServerFailed):
 
 class DiscoveryFailed(TesseraError):
     code = "DiscoveryFailed"
+
+
+class KubeletFailed(TesseraError):
+    code = "KubeletFailed"
+
+
+class StartRefused(TesseraError):
+    code = "StartRefused"
 
 
 class SimulationFailed(TesseraError):

@@ -5,6 +5,7 @@ Reading it is `lease_records.observe`: whoever watches it judges by the own cloc
 
 import asyncio
 import random
+from collections.abc import Callable
 
 import structlog
 
@@ -12,13 +13,16 @@ from tessera.errors import KubeError, NotFound
 from tessera.kube.client import Client
 from tessera.kube.lease_records import LEASE_RECORDS, lease_document, micro_time
 from tessera.kube.objects import Document, ObjectKey
-from tessera.kube.timing import SYSTEM_CLOCK, Chance, Clock
+from tessera.kube.timing import SYSTEM_CLOCK, Chance, Clock, first_of
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Heartbeat:
-    """`owner` is an owner reference, so that the lease goes when its node does."""
+    """`owner` is an owner reference, so that the lease goes when its node does.
+
+    `marks` gives the metadata that the lease is to carry at each beat; `beaten` is told of those that it carries now.
+    """
 
     def __init__(
         self,
@@ -29,6 +33,8 @@ class Heartbeat:
         duration_s: int = 40,
         interval_s: float = 10.0,
         owner: Document | None = None,
+        marks: Callable[[], Document] = dict,
+        beaten: Callable[[Document], None] = lambda _: None,
         clock: Clock = SYSTEM_CLOCK,
         chance: Chance = random.random,
     ) -> None:
@@ -38,6 +44,9 @@ class Heartbeat:
         self._duration_s = duration_s
         self._interval_s = interval_s
         self._owner = owner
+        self._marks = marks
+        self._beaten_with = beaten
+        self._hurry = asyncio.Event()
         self._clock = clock
         self._chance = chance
         self._beat_at_s: float | None = None
@@ -58,7 +67,12 @@ class Heartbeat:
                 await self._beat()
             except KubeError as error:
                 log.warning("heartbeat not heard", lease=str(self._lease), error=str(error))
-            await self._clock.sleep(self._interval_s * (0.9 + 0.2 * self._chance()))
+            await first_of(self._clock.sleep(self._interval_s * (0.9 + 0.2 * self._chance())), self._hurry.wait())
+            self._hurry.clear()
+
+    def beat_soon(self) -> None:
+        """There is something new to carry: do not wait for the next beat's time."""
+        self._hurry.set()
 
     async def _beat(self) -> None:
         spec: Document = {
@@ -66,11 +80,14 @@ class Heartbeat:
             "leaseDurationSeconds": self._duration_s,
             "renewTime": micro_time(self._clock.wall()),
         }
-        name, namespace = self._lease.name, self._lease.namespace
+        name, namespace, marks = self._lease.name, self._lease.namespace, self._marks()
         try:
-            await self._client.patch(LEASE_RECORDS, name, {"spec": spec}, namespace=namespace)
+            change: Document = {"metadata": marks, "spec": spec}
+            await self._client.patch(LEASE_RECORDS, name, change, namespace=namespace)
         except NotFound:
             body = lease_document(name, spec, self._owner)
+            body["metadata"] |= marks
             await self._client.create(LEASE_RECORDS, body, namespace=namespace)
+        self._beaten_with(marks)
         self._beat_at_s = self._clock.monotonic_s()
         self._beaten.set()

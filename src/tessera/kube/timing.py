@@ -6,9 +6,9 @@ Durations are judged by the monotonic clock. Wall-clock times are written for pe
 import asyncio
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -50,6 +50,16 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
         doublings = min(max(failures, 1) - 1, 60)
         whole = min(self.first_s * 2.0**doublings, self.most_s)
         return whole * (1 - self.jitter + 2 * self.jitter * chance())
+
+
+async def first_of(*waits: Coroutine[Any, Any, object]) -> None:
+    """Return when one of them is over; the others are not waited for any more."""
+    waiting = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waiting:
+            wait.cancel()
 
 
 class TokenBucket:

@@ -126,7 +126,8 @@ class Variable(Entry, frozen=True, kw_only=True):
     """One environment variable of a container.
 
     `per` says what it is rendered for: the container (with the figures of its first card), each card (a variable of
-    its own), or a list (rendered for each card, joined by `separator`). `when` leaves it out where it has no meaning.
+    its own), or a list (rendered for each card, joined by `separator`). `when` leaves it out where it has no meaning,
+    `needs` where nothing is mounted at that path of the container.
     """
 
     name: Text
@@ -134,9 +135,15 @@ class Variable(Entry, frozen=True, kw_only=True):
     per: Literal["container", "card", "list"] = "container"
     separator: str = ","
     when: Literal["always", "shared", "template"] = "always"
+    needs: str = ""
 
 
 class MountPoint(Entry, frozen=True, kw_only=True):
+    """A read-only one is there where the host has the file; the first of several for one path that exists is taken.
+
+    Another one is a directory that is made for the container.
+    """
+
     container: Text
     host: Text
     read_only: bool = True

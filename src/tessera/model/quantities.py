@@ -6,6 +6,7 @@ exponent (`1e3`). Fractions of the wanted unit round up, as Kubernetes does: nob
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 from tessera.errors import InvalidQuantity
 
@@ -17,6 +18,7 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _MAX_LENGTH = 64
 
 
+@lru_cache(maxsize=8192, typed=True)  # typed, because True equals 1
 def parse_quantity(value: str | int | float) -> Fraction:
     """The exact value of a quantity; a JSON number is taken as it stands."""
     text = str(value).strip() if not isinstance(value, bool) else "true" if value else "false"

@@ -4,6 +4,7 @@ A backend only has to find cards; the rest follows from the vendor's data. So a 
 count its cards, and a vendor with an odd runtime may still bring a manager of its own.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
@@ -45,11 +46,15 @@ class DeviceManager(Protocol):
 
 
 class CataloguedManager:
-    """The manager of any vendor that has a file, around a backend that finds its cards."""
+    """The manager of any vendor that has a file, around a backend that finds its cards.
 
-    def __init__(self, vendor: Vendor, backend: Backend) -> None:
+    `exists` says whether the host has a file that would be mounted.
+    """
+
+    def __init__(self, vendor: Vendor, backend: Backend, exists: Callable[[str], bool] = lambda _: True) -> None:
         self._vendor = vendor
         self._backend = backend
+        self._exists = exists
         self._known: dict[str, Device] = {}
 
     def discover(self) -> tuple[Device, ...]:
@@ -69,7 +74,7 @@ class CataloguedManager:
                     f'{request.pod}: card "{share.uuid}" is not on this node, expected one of'
                     f" {', '.join(sorted(self._known)) or 'none'}; the allocation is for other hardware"
                 )
-        return render_edits(self._vendor, request, self._known)
+        return render_edits(self._vendor, request, self._known, self._exists)
 
     def topology(self) -> Topology:
         inventory = self._read()

@@ -21,6 +21,7 @@ from tessera.vendors.managers import Inventory
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 NVLINK_SCORE = 100
+NO_RECOVERY = 0
 MOST_NVLINKS = 18
 
 # NVML's distance between two cards, and what HAMi's hami.io/node-nvidia-score makes of it.
@@ -68,7 +69,7 @@ class NvmlBackend:
 
     @contextmanager
     def _open(self) -> Generator[Any]:
-        nvml = self._nvml if self._nvml is not None else _import_nvml()
+        nvml = self._nvml if self._nvml is not None else import_nvml()
         try:
             nvml.nvmlInit()
         except nvml.NVMLError as error:
@@ -82,7 +83,7 @@ class NvmlBackend:
                 f"NVML did not answer ({error}), expected the list of cards; see nvidia-smi"
             ) from None
         finally:
-            _ask(nvml, nvml.nvmlShutdown, None)
+            ask_nvml(nvml, nvml.nvmlShutdown, None)
 
     def _read_cards(self, nvml: Any) -> tuple[list[_Card], tuple[str, ...]]:
         cards: list[_Card] = []
@@ -99,20 +100,21 @@ class NvmlBackend:
     def _read_card(self, nvml: Any, index: int) -> _Card:
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            bus_id = _text(nvml.nvmlDeviceGetPciInfo(handle).busId).lower()
+            bus_id = text_of(nvml.nvmlDeviceGetPciInfo(handle).busId).lower()
             links_to, switch_links = _count_nvlinks(nvml, handle)
-            mig_mode = _ask(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle)[0], None)
+            mig_mode = ask_nvml(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle)[0], None)
             infos = [] if mig_mode is None else _profile_infos(nvml, handle)
             device = Device(
-                uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+                uuid=text_of(nvml.nvmlDeviceGetUUID(handle)),
                 index=index,
                 vendor="NVIDIA",
-                model=_model_name(_text(nvml.nvmlDeviceGetName(handle))),
+                model=_model_name(text_of(nvml.nvmlDeviceGetName(handle))),
                 slots=_most_instances(infos) or self._slots if mig_mode else self._slots,
                 memory_mib=self._memory_mib(nvml, handle, index),
                 numa=self._numa(bus_id),
                 mode="mig" if mig_mode else DEFAULT_MODE,
                 mig_profiles=tuple(_read_profiles(nvml, handle, infos)),
+                healthy=not ask_nvml(nvml, lambda: _recovery_action(nvml, handle), NO_RECOVERY),
             )
         except nvml.NVMLError as error:
             raise DiscoveryFailed(
@@ -122,7 +124,7 @@ class NvmlBackend:
 
     def _memory_mib(self, nvml: Any, handle: Any, index: int) -> int:
         """Cards that share the host's memory have no figure of their own; the site then says what to count with."""
-        total = _ask(nvml, lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total), 0)
+        total = ask_nvml(nvml, lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total), 0)
         if not total and not self._assumed_memory_mib:
             raise DiscoveryFailed(f"card {index} reports no memory, expected a size; set the memory to assume for it")
         return total // _MIB or self._assumed_memory_mib
@@ -136,14 +138,20 @@ class NvmlBackend:
             return 0
 
 
-def _import_nvml() -> Any:
+def _recovery_action(nvml: Any, handle: Any) -> int:
+    """What the driver wants done before the card can be used: nothing, a reset, a reboot. Since driver 560."""
+    (field,) = nvml.nvmlDeviceGetFieldValues(handle, [nvml.NVML_FI_DEV_GET_GPU_RECOVERY_ACTION])
+    return int(field.value.uiVal) if field.nvmlReturn == nvml.NVML_SUCCESS else NO_RECOVERY
+
+
+def import_nvml() -> Any:
     try:
         return importlib.import_module("pynvml")
     except ImportError:
         raise DiscoveryFailed("the Python package nvidia-ml-py is missing, expected it for NVIDIA cards") from None
 
 
-def _ask(nvml: Any, question: Callable[[], Any], otherwise: Any) -> Any:
+def ask_nvml(nvml: Any, question: Callable[[], Any], otherwise: Any) -> Any:
     """An answer, or `otherwise` from a card or driver that does not know the question."""
     try:
         return question()
@@ -151,7 +159,7 @@ def _ask(nvml: Any, question: Callable[[], Any], otherwise: Any) -> Any:
         return otherwise
 
 
-def _text(value: str | bytes) -> str:
+def text_of(value: str | bytes) -> str:
     return value.decode() if isinstance(value, bytes) else value
 
 
@@ -165,14 +173,14 @@ def _count_nvlinks(nvml: Any, handle: Any) -> tuple[dict[str, int], int]:
     links_to: dict[str, int] = {}
     switch_links = 0
     for link in range(_MOST_LINK_INDEX):
-        if not _ask(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkState(handle, link), 0):
+        if not ask_nvml(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkState(handle, link), 0):
             continue
-        if _ask(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link), None) == _TO_SWITCH:
+        if ask_nvml(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link), None) == _TO_SWITCH:
             switch_links += 1
             continue
-        far_end = _ask(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link).busId, "")
+        far_end = ask_nvml(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link).busId, "")
         if far_end:
-            bus_id = _text(far_end).lower()
+            bus_id = text_of(far_end).lower()
             links_to[bus_id] = links_to.get(bus_id, 0) + 1
     return links_to, switch_links
 
@@ -186,7 +194,7 @@ def _nvlinks_between(one: _Card, other: _Card) -> int:
 def _read_links(nvml: Any, cards: list[_Card]) -> Iterator[Link]:
     for position, one in enumerate(cards):
         for other in cards[position + 1 :]:
-            level = _ask(
+            level = ask_nvml(
                 nvml, lambda a=one, b=other: nvml.nvmlDeviceGetTopologyCommonAncestor(a.handle, b.handle), None
             )
             score = _DISTANCE_SCORES.get(level, 0) + NVLINK_SCORE * _nvlinks_between(one, other)
@@ -221,8 +229,8 @@ def _profile_infos(nvml: Any, handle: Any) -> list[Any]:
     """The slices a card can be cut into; variants with extra engines ("+me", "+gfx") are left out."""
     infos: list[Any] = []
     for number in range(_MOST_PROFILE_INDEX):
-        info = _ask(nvml, lambda number=number: nvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, number), None)
-        if info is not None and "+" not in _text(info.name):
+        info = ask_nvml(nvml, lambda number=number: nvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, number), None)
+        if info is not None and "+" not in text_of(info.name):
             infos.append(info)
     return infos
 
@@ -231,11 +239,11 @@ def _read_profiles(nvml: Any, handle: Any, infos: list[Any]) -> Iterator[MigProf
     processors = max((int(info.multiprocessorCount) for info in infos), default=1) or 1
     for info in infos:
         yield MigProfile(
-            name=_text(info.name).removeprefix("MIG "),
+            name=text_of(info.name).removeprefix("MIG "),
             memory_mib=int(info.memorySizeMB),
             cores_percent=int(info.multiprocessorCount) * 100 // processors,
             slices=int(info.sliceCount),
-            placements=_ask(nvml, lambda info=info: _read_placements(nvml, handle, info), ()),
+            placements=ask_nvml(nvml, lambda info=info: _read_placements(nvml, handle, info), ()),
         )
 
 

@@ -4,7 +4,7 @@ Templates are `str.format` with a fixed set of words and no attribute access, an
 so that a slip in a vendor file is found at start and not when a container does.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from string import Formatter
 
 import msgspec
@@ -70,8 +70,16 @@ class _Card(msgspec.Struct, frozen=True):
         return self.share.memory_mib < self.device.memory_mib or self.share.cores_percent % 100 > 0
 
 
-def render_edits(vendor: Vendor, request: AllocationRequest, devices: Mapping[str, Device]) -> ContainerEdits:
-    """The edits for cards that are all in `devices`; nothing at all for a container without cards."""
+def render_edits(
+    vendor: Vendor,
+    request: AllocationRequest,
+    devices: Mapping[str, Device],
+    exists: Callable[[str], bool] = lambda _: True,
+) -> ContainerEdits:
+    """The edits for cards that are all in `devices`; nothing at all for a container without cards.
+
+    `exists` says whether the host has a file.
+    """
     if not request.shares:
         return ContainerEdits()
     common = _container_words(vendor, request)
@@ -79,14 +87,23 @@ def render_edits(vendor: Vendor, request: AllocationRequest, devices: Mapping[st
         _Card(share, devices[share.uuid], common | _card_words(vendor, position, share, devices[share.uuid]))
         for position, share in enumerate(request.shares)
     )
-    mounts = tuple(
-        Mount(mount.container.format_map(common), mount.host.format_map(common), mount.read_only)
-        for mount in vendor.mounts
-    )
+    mounts = _render_mounts(vendor, common, exists)
     paths = (path.format_map(card.words) for path in vendor.device_paths for card in cards)
     return ContainerEdits(
-        environment=dict(_render_environment(vendor, cards)), mounts=mounts, device_paths=tuple(dict.fromkeys(paths))
+        environment=dict(_render_environment(vendor, cards, frozenset(mounts))),
+        mounts=tuple(mounts.values()),
+        device_paths=tuple(dict.fromkeys(paths)),
     )
+
+
+def _render_mounts(vendor: Vendor, words: Mapping[str, object], exists: Callable[[str], bool]) -> dict[str, Mount]:
+    """By the container's path."""
+    mounts: dict[str, Mount] = {}
+    for mount in vendor.mounts:
+        rendered = Mount(mount.container.format_map(words), mount.host.format_map(words), mount.read_only)
+        if rendered.container_path not in mounts and (not mount.read_only or exists(rendered.host_path)):
+            mounts[rendered.container_path] = rendered
+    return mounts
 
 
 def check_placeholders(vendor: Vendor, place: str) -> None:
@@ -116,10 +133,10 @@ def _check(template: str, words: frozenset[str], where: str) -> None:
         raise InvalidCatalogue(f'{where} is "{template}", expected one of {known} in place of "{wrong}"')
 
 
-def _render_environment(vendor: Vendor, cards: tuple[_Card, ...]) -> Iterator[tuple[str, str]]:
+def _render_environment(vendor: Vendor, cards: tuple[_Card, ...], mounted: frozenset[str]) -> Iterator[tuple[str, str]]:
     for variable in vendor.environment:
         told = [card for card in cards if _applies(variable, card)]
-        if not told:
+        if not told or (variable.needs and variable.needs not in mounted):
             continue
         if variable.per == "list":
             values = variable.separator.join(variable.value.format_map(card.words) for card in told)

@@ -6,10 +6,12 @@ it says something new, because every change of a node wakes the pods that wait f
 
 from datetime import datetime
 
-from tessera.model.annotations.handshakes import Handshake, HandshakeState, encode_handshake
+from msgspec.structs import replace
+
+from tessera.model.annotations.handshakes import Handshake, HandshakeState, HandshakeStyle, encode_handshake
 from tessera.model.annotations.keys import INVENTORY
 from tessera.model.annotations.links import encode_links
-from tessera.model.annotations.registers import encode_register
+from tessera.model.annotations.registers import RegisterFormat, encode_register
 from tessera.model.annotations.versioned import encode_inventory
 from tessera.model.catalogue import Catalogue, Vendor
 from tessera.model.devices import Device, Link
@@ -32,9 +34,25 @@ def report_cards(node: str, inventory: Inventory, catalogue: Catalogue) -> dict[
     return report
 
 
-def report_alive(inventory: Inventory, catalogue: Catalogue, at: datetime) -> dict[str, str]:
+def in_form(catalogue: Catalogue, form: RegisterFormat) -> Catalogue:
+    """The catalogue for an agent that is to write NVIDIA's register as HAMi's releases do, and its handshake."""
+    return Catalogue(_in_form(vendor, form) for vendor in catalogue)
+
+
+def _in_form(vendor: Vendor, form: RegisterFormat) -> Vendor:
+    keys = vendor.annotations
+    if keys.register_format is not RegisterFormat.SEED or form is RegisterFormat.SEED:
+        return vendor
+    handshake, *aliases = (*keys.handshake_aliases, keys.handshake)
+    changed = replace(keys, register_format=form, handshake=handshake, handshake_aliases=tuple(aliases))
+    return replace(vendor, annotations=changed)
+
+
+def report_alive(
+    inventory: Inventory, catalogue: Catalogue, at: datetime, style: HandshakeStyle = HandshakeStyle.SEED
+) -> dict[str, str]:
     """One handshake for each vendor that has cards here and readers who look for one."""
-    handshake = encode_handshake(Handshake(HandshakeState.REPORTED, at))
+    handshake = encode_handshake(Handshake(HandshakeState.REPORTED, at), style)
     vendors = [vendor for vendor, _ in _by_vendor(inventory, catalogue)]
     return {vendor.annotations.handshake: handshake for vendor in vendors if vendor.annotations.handshake}
 

@@ -11,6 +11,14 @@ class FakeNvml:
     class NVMLError(Exception):
         pass
 
+    class NVMLError_Timeout(NVMLError):  # noqa: N801
+        pass
+
+    nvmlEventTypeXidCriticalError = 8  # noqa: N815
+
+    NVML_SUCCESS = 0
+    NVML_FI_DEV_GET_GPU_RECOVERY_ACTION = 230
+
     class c_nvmlGpuInstancePlacement_t(ctypes.Structure):  # noqa: N801
         _fields_ = (("start", ctypes.c_uint), ("size", ctypes.c_uint))
 
@@ -21,6 +29,10 @@ class FakeNvml:
         self.init_error = ""
         self.lost_cards: tuple[int, ...] = ()
         self.memory_total = 40_960 * 2**20
+        self.recovery_actions: dict[int, int] = {}
+        self.faults: list[tuple[int, int]] = []
+        self.wait_error = ""
+        self.watched: dict[int, set[int]] = {}
 
     def nvmlInit(self) -> None:  # noqa: N802
         if self.init_error:
@@ -40,6 +52,10 @@ class FakeNvml:
             raise self.NVMLError("GPU is lost")
         return index
 
+    def nvmlDeviceGetFieldValues(self, handle: int, fields: list[int]) -> list[Any]:  # noqa: N802
+        action = SimpleNamespace(uiVal=self.recovery_actions.get(handle, 0))
+        return [SimpleNamespace(nvmlReturn=self.NVML_SUCCESS, value=action) for _ in fields]
+
     def nvmlDeviceGetUUID(self, handle: int) -> str:  # noqa: N802
         return f"GPU-{handle}"
 
@@ -49,10 +65,10 @@ class FakeNvml:
     def nvmlDeviceGetPciInfo(self, handle: int) -> Any:  # noqa: N802
         return SimpleNamespace(busId=f"00000000:{handle:02X}:00.0")
 
-    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:  # noqa: ARG002, N802
+    def nvmlDeviceGetMemoryInfo(self, handle: int) -> Any:  # noqa: N802
         if not self.memory_total:
             raise self.NVMLError(NOT_SUPPORTED)
-        return SimpleNamespace(total=self.memory_total)
+        return SimpleNamespace(total=self.memory_total, used=(handle + 1) * 2**20)
 
     def nvmlDeviceGetMigMode(self, handle: int) -> list[int]:  # noqa: N802
         if handle == 3:
@@ -98,3 +114,24 @@ class FakeNvml:
 
     def nvmlDeviceGetTopologyCommonAncestor(self, one: int, other: int) -> int:  # noqa: N802
         return 20 if one // 2 == other // 2 else 50
+
+    def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:  # noqa: N802
+        if handle == 3:
+            raise self.NVMLError(NOT_SUPPORTED)
+        return SimpleNamespace(gpu=10 * handle)
+
+    def nvmlEventSetCreate(self) -> int:  # noqa: N802
+        self.watched[len(self.watched)] = set()
+        return len(self.watched) - 1
+
+    def nvmlDeviceRegisterEvents(self, handle: int, _: int, events: int) -> None:  # noqa: N802
+        self.watched[events].add(handle)
+
+    def nvmlEventSetWait_v2(self, events: int, _: int) -> Any:  # noqa: N802
+        """The next of `faults`, pairs of a card and an XID, that this set was made to hear of."""
+        if self.wait_error:
+            raise self.NVMLError(self.wait_error)
+        for fault in [fault for fault in self.faults if fault[0] in self.watched[events]]:
+            self.faults.remove(fault)
+            return SimpleNamespace(device=fault[0], eventType=8, eventData=fault[1])
+        raise self.NVMLError_Timeout("Timeout")

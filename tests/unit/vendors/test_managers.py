@@ -1,6 +1,7 @@
 """What a container is given: environment, mounts and device files, for every vendor from its file alone."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,16 @@ CATALOGUE = load_catalogue()
 POD = PodRef("default", "train-0", "uid-1")
 
 
-def manager_of(vendor_name: str, description: str, catalogue=CATALOGUE) -> CataloguedManager:
+LIBRARY = "/usr/lib/hami-core.so"
+
+
+def manager_of(
+    vendor_name: str, description: str, catalogue=CATALOGUE, exists: Callable[[str], bool] = lambda _: True
+) -> CataloguedManager:
     vendor = catalogue.by_name(vendor_name)
     assert vendor
-    return CataloguedManager(vendor, SimulatedBackend(simulate("n1", parse_plan(description), catalogue), vendor))
+    backend = SimulatedBackend(simulate("n1", parse_plan(description), catalogue), vendor)
+    return CataloguedManager(vendor, backend, exists)
 
 
 def give(manager: CataloguedManager, *parts: tuple[int, int, int], **options) -> ContainerEdits:
@@ -46,18 +53,32 @@ def test_nvidia_containers_get_what_hami_gives_them():
         "CUDA_DEVICE_SM_LIMIT": "30",
         "CUDA_TASK_PRIORITY": "1",
         "CUDA_DEVICE_MEMORY_SHARED_CACHE": "/usr/local/vgpu/uid-1_main.cache",
+        "LD_PRELOAD": LIBRARY,
     }
     assert edits.mounts == (
+        Mount(LIBRARY, LIBRARY, True),
         Mount("/usr/local/vgpu/libvgpu.so", "/usr/local/vgpu/libvgpu.so", True),
         Mount("/usr/local/vgpu", "/usr/local/vgpu/containers/uid-1_main", False),
-        Mount("/tmp/vgpulock", "/tmp/vgpulock", False),
+        Mount("/tmp/vgpulock", "/usr/local/vgpu/lock", False),
         Mount("/etc/ld.so.preload", "/usr/local/vgpu/ld.so.preload", True),
     )
 
 
 def test_libraries_are_taken_from_where_the_site_put_them():
-    edits = give(manager_of("NVIDIA", "1xT4"), (0, 3000, 30), hook_path="/opt/tessera")
-    assert edits.mounts[0] == Mount("/usr/local/vgpu/libvgpu.so", "/opt/tessera/vgpu/libvgpu.so", True)
+    manager = manager_of("NVIDIA", "1xT4", exists=lambda path: path != LIBRARY)
+    edits = give(manager, (0, 3000, 30), hook_path="/opt/tessera")
+    assert edits.mounts[:2] == (
+        Mount(LIBRARY, "/opt/tessera/vgpu/libvgpu.so", True),
+        Mount("/usr/local/vgpu/libvgpu.so", "/opt/tessera/vgpu/libvgpu.so", True),
+    )
+    assert edits.environment["LD_PRELOAD"] == LIBRARY
+
+
+def test_a_file_that_the_host_does_not_have_is_neither_mounted_nor_preloaded():
+    edits = give(manager_of("NVIDIA", "1xT4", exists=lambda _: False), (0, 3000, 30))
+    assert "LD_PRELOAD" not in edits.environment, "a program does not start with a library that is not there"
+    assert [mount.container_path for mount in edits.mounts] == ["/usr/local/vgpu", "/tmp/vgpulock"]
+    assert not any(mount.read_only for mount in edits.mounts), "what containers write is made for them"
 
 
 def test_an_ascend_slice_names_its_template_and_a_whole_card_does_not():

@@ -123,3 +123,10 @@ def test_memory_that_nvml_cannot_tell_is_assumed_or_asked_for():
     assert read(nvml, assumed_memory_mib=120_000).devices[0].memory_mib == 120_000
     with pytest.raises(DiscoveryFailed, match=r"^card 0 reports no memory"):
         read(nvml)
+
+
+def test_a_card_that_the_driver_wants_reset_is_found_and_unhealthy():
+    nvml = FakeNvml()
+    nvml.recovery_actions[1] = 1
+    inventory = NvmlBackend(nvml=nvml).read()
+    assert [device.healthy for device in inventory.devices] == [True, False, True, True]

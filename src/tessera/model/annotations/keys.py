@@ -25,9 +25,15 @@ NODE_LOCKS = ("hami.io/mutex.lock", "volcano.sh/mutex.lock", "cambricon.com/dsml
 DEVICE_CORDON = "hami.io/device-cordon"
 SOFT_VNPU = "hami-vnpu-core"
 INVENTORY = "tessera.io/inventory"
+LATE_BINDING = "TesseraLateBinding"  # a condition of a Node; False where containers cannot be told late what they get
 
 # Volcano's own protocol, read only
 VOLCANO_NODE = "volcano.sh/vgpu-node"
 VOLCANO_TIME = "volcano.sh/vgpu-time"
 VOLCANO_BIND_PHASE = "volcano.sh/bind-phase"
 VOLCANO_BIND_TIME = "volcano.sh/bind-time"
+
+# Leases of node agents
+AGENT_LABEL = "tessera.io/agent"
+AGENT_NODE = "tessera.io/node"
+ENDED = "tessera.io/ended"  # UIDs of the pods whose containers are gone, the latest of them

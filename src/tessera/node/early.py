@@ -1,0 +1,109 @@
+"""Without CDI: a container's cards are chosen when the kubelet admits its pod, before it says which pod that is.
+
+An old container runtime takes environment, mounts and device files only from the answer to `Allocate`. So the container
+is guessed: of the pods bound to this node whose containers were not answered yet, the first that asks for as many
+cards. The scheduler lets no two pods come here at once that could be mistaken for each other, so the guess is right;
+when the container starts it is checked, and a container with another's cards is not started.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import NamedTuple
+
+from tessera.errors import StartRefused
+from tessera.kube.pods import Pod
+from tessera.kube.timing import SYSTEM_CLOCK, Clock
+from tessera.model.annotations.keys import VGPU_TIME
+from tessera.model.catalogue import Vendor
+from tessera.model.pods import read_pod_ref
+from tessera.node.preparing import Shares, container_names
+from tessera.node.starting import Starter
+from tessera.node.tile_store import TileStore
+from tessera.node.waiting import wait_for
+from tessera.vendors.rendering import ContainerEdits
+
+PATIENCE_S = 5.0
+"""While we wait, the kubelet admits nobody else."""
+BEGUN = frozenset({"Running", "Succeeded", "Failed"})
+
+
+class Guess(NamedTuple):
+    pod: Pod
+    container: str
+    shares: Shares
+
+
+class EarlyStarter:
+    """`pods` are those of this node."""
+
+    def __init__(
+        self,
+        starter: Starter,
+        store: TileStore,
+        pods: Callable[[], Iterable[Pod]],
+        *,
+        patience_s: float = PATIENCE_S,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
+        self._starter = starter
+        self._store = store
+        self._pods = pods
+        self._patience_s = patience_s
+        self._clock = clock
+        self._one_at_a_time = asyncio.Lock()
+
+    async def answer(self, vendor: Vendor, ids: frozenset[str]) -> tuple[str, ContainerEdits]:
+        async with self._one_at_a_time:
+            return await self._answer(vendor, ids)
+
+    async def _answer(self, vendor: Vendor, ids: frozenset[str]) -> tuple[str, ContainerEdits]:
+        async def find_guess() -> Guess | None:
+            return self.guess(vendor, len(ids))
+
+        deadline_s = self._clock.monotonic_s() + self._patience_s
+        guess = await wait_for(
+            find_guess,
+            f"no pod waits on {self._starter.preparer.node} for {len(ids)} cards of {vendor.resources.count}, expected"
+            " one with an allocation in its annotations; is the scheduler running?",
+            deadline_s=deadline_s,
+            clock=self._clock,
+        )
+        where = f"{read_pod_ref(guess.pod)}: container {guess.container}"
+        await self._starter.until_deserted(guess.shares, where, deadline_s)
+        token = self._starter.answer(vendor.resources.count, ids)
+        edits = await self._starter.preparer.prepare(
+            vendor, guess.pod, guess.container, token=token, ids=ids, shares=guess.shares
+        )
+        return token, edits
+
+    def guess(self, vendor: Vendor, count: int) -> Guess | None:
+        given = {(tile.pod.uid, tile.container) for tile in self._store if tile.resource == vendor.resources.count}
+        waiting = [pod for pod in self._pods() if pod.status.phase not in BEGUN and not pod.metadata.deletion_timestamp]
+        for pod in sorted(waiting, key=_bound_at):
+            for container in container_names(pod):
+                if (pod.metadata.uid, container) in given:
+                    continue
+                with suppress(StartRefused):  # one pod that cannot be read is in nobody else's way
+                    shares = self._starter.preparer.shares_of(pod, vendor, container)
+                    if shares is None or len(shares) != count:
+                        continue
+                    return Guess(pod, container, shares)
+        return None
+
+    async def start(self, vendor: Vendor, ids: frozenset[str]) -> None:
+        """Nothing is made here: the guess is checked."""
+        tiles = {tile.token: tile for tile in self._store}
+        deadline_s = self._clock.monotonic_s() + self._patience_s
+        for holder in await self._starter.holders(vendor, ids, deadline_s):
+            tile = tiles.get(holder.token)
+            if tile is None or (tile.pod.uid, tile.container) != (holder.pod_uid, holder.container):
+                other = f"{tile.pod}, container {tile.container}" if tile else "nobody"
+                raise StartRefused(
+                    f"container {holder.container} of the pod with UID {holder.pod_uid} was given the cards of {other},"
+                    " because this node's container runtime has no CDI; delete the pod, and enable CDI"
+                )
+
+
+def _bound_at(pod: Pod) -> tuple[str, str]:
+    return str((pod.metadata.annotations or {}).get(VGPU_TIME, "")), pod.metadata.uid or ""

@@ -1,0 +1,101 @@
+"""The inventory over gRPC, read-only: what the cards of this node are, how they are joined, and who holds them."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+
+import grpc
+import grpc.aio
+
+from tessera.errors import InvalidRequest
+from tessera.model.devices import Device
+from tessera.node.cards import Cards
+from tessera.node.news import News
+from tessera.node.protocols.inventory_pb2 import Card, Holder, Inventory, Link, ListCardsRequest, WatchCardsRequest
+from tessera.node.rpc import Context, stream, unary
+from tessera.node.tiles import Tile
+
+SERVICE = "tessera.node.v1.CardInventory"
+
+
+class InventoryService:
+    def __init__(self, node: str, cards: Cards, tiles: Callable[[], Iterable[Tile]], news: News) -> None:
+        self._node = node
+        self._cards = cards
+        self._tiles = tiles
+        self._news = news
+
+    async def list(self, _: ListCardsRequest, __: Context) -> Inventory:
+        return describe(self._node, self._cards, tuple(self._tiles()))
+
+    async def watch(self, _: WatchCardsRequest, __: Context) -> AsyncIterator[Inventory]:
+        told: Inventory | None = None
+        while True:
+            changed = self._news.upcoming()
+            now = describe(self._node, self._cards, tuple(self._tiles()))
+            if now != told:
+                told = now
+                yield now
+            await changed.wait()
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        methods = {"List": unary(self.list, ListCardsRequest), "Watch": stream(self.watch, WatchCardsRequest)}
+        return grpc.method_handlers_generic_handler(SERVICE, methods)
+
+
+async def serve_inventory(service: InventoryService, host: str, port: int) -> None:
+    """Until cancelled."""
+    server = grpc.aio.server()
+    server.add_generic_rpc_handlers((service.handler(),))
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    try:
+        server.add_insecure_port(address)
+    except RuntimeError as error:
+        raise InvalidRequest(f"{address} cannot be listened on for the inventory; name another address") from error
+    await server.start()
+    try:
+        await server.wait_for_termination()
+    finally:
+        await server.stop(None)
+
+
+def describe(node: str, cards: Cards, tiles: Iterable[Tile]) -> Inventory:
+    links: dict[str, list[Link]] = {}
+    for link in cards.inventory.links:
+        links.setdefault(link.one, []).append(Link(uuid=link.other, score=link.score))
+        links.setdefault(link.other, []).append(Link(uuid=link.one, score=link.score))
+    holders: dict[str, list[Holder]] = {}
+    for tile in tiles:
+        for share in tile.shares:
+            holders.setdefault(share.uuid, []).append(
+                Holder(
+                    namespace=tile.pod.namespace,
+                    pod=tile.pod.name,
+                    pod_uid=tile.pod.uid,
+                    container=tile.container,
+                    memory_mib=share.memory_mib,
+                    cores_percent=share.cores_percent,
+                )
+            )
+    described = [
+        _card(device, cards.reasons, links.get(device.uuid, []), holders.get(device.uuid, []))
+        for device in cards.inventory.devices
+    ]
+    return Inventory(node=node, cards=described)
+
+
+def _card(device: Device, reasons: Mapping[str, str], links: list[Link], holders: list[Holder]) -> Card:
+    return Card(
+        uuid=device.uuid,
+        index=device.index,
+        vendor=device.vendor,
+        model=device.model,
+        slots=device.slots,
+        memory_mib=device.memory_mib,
+        cores_percent=device.cores_percent,
+        numa=device.numa,
+        island=device.island,
+        healthy=device.healthy,
+        health_reason=reasons.get(device.uuid, ""),
+        mode=device.mode,
+        links=links,
+        holders=holders,
+    )

@@ -1,0 +1,73 @@
+"""Where a node's cards come from: NVML where there is a driver, or a description of cards that do not exist."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from tessera.model.catalogue import Catalogue, Vendor
+from tessera.vendors.managers import Backend, CataloguedManager, DeviceManager, Inventory
+from tessera.vendors.nvml import NvmlBackend
+from tessera.vendors.nvml_watching import NvmlWatch
+from tessera.vendors.simulated import SimulatedBackend, load_plan, parse_plan, simulate
+from tessera.vendors.usage import CardUsage, Fault
+
+NVIDIA = "NVIDIA"
+
+
+class Watch(Protocol):
+    """What cards do. Both may block, and raise DiscoveryFailed where the driver does not answer."""
+
+    def usage(self) -> dict[str, CardUsage]: ...
+
+    def wait_for_faults(self, seconds: float) -> list[Fault]: ...
+
+
+class CardSources(msgspec.Struct, frozen=True):
+    """By vendor. `watch` is None for cards that do nothing."""
+
+    backends: Mapping[str, Backend]
+    managers: Mapping[str, DeviceManager]
+    watch: Watch | None = None
+
+
+def find_cards(
+    node: str,
+    catalogue: Catalogue,
+    *,
+    plan: str = "",
+    plan_file: Path | None = None,
+    exists: Callable[[str], bool] = lambda path: Path(path).exists(),
+) -> CardSources:
+    """`exists` says whether the host has a file that would be mounted into containers."""
+    if plan_file is not None:
+        return _simulated(catalogue, lambda: simulate(node, load_plan(plan_file), catalogue), exists)
+    if plan:
+        inventory = simulate(node, parse_plan(plan), catalogue)
+        return _simulated(catalogue, lambda: inventory, exists)
+    vendor = catalogue.by_name(NVIDIA)
+    if vendor is None:
+        return CardSources({}, {})
+    backend = NvmlBackend(slots=vendor.slots, assumed_memory_mib=vendor.assumed_memory_mib)
+    return CardSources({NVIDIA: backend}, {NVIDIA: CataloguedManager(vendor, backend, exists)}, NvmlWatch())
+
+
+class _PlannedBackend:
+    """Follows a description that may change."""
+
+    def __init__(self, vendor: Vendor, read: Callable[[], Inventory]) -> None:
+        self._vendor = vendor
+        self._read = read
+
+    def read(self) -> Inventory:
+        return SimulatedBackend(self._read(), self._vendor).read()
+
+
+def _simulated(catalogue: Catalogue, read: Callable[[], Inventory], exists: Callable[[str], bool]) -> CardSources:
+    """Simulated cards have no device files."""
+    names = dict.fromkeys(device.vendor for device in read().devices)
+    vendors = [msgspec.structs.replace(vendor, device_paths=()) for vendor in catalogue if vendor.name in names]
+    backends = {vendor.name: _PlannedBackend(vendor, read) for vendor in vendors}
+    managers = {vendor.name: CataloguedManager(vendor, backends[vendor.name], exists) for vendor in vendors}
+    return CardSources(backends, managers)

@@ -1,0 +1,71 @@
+"""Tiles, holders and pods for tests of a node; every figure that a test cares about is an argument."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from tessera.kube.pods import CACHED_PODS, Pod
+from tessera.model.allocations import CardShare
+from tessera.model.annotations.allocations import encode_containers
+from tessera.node.protocols.device_plugin_pb2 import ContainerAllocateResponse, Mount
+from tessera.node.tiles import Tile, mount_point
+from tests.builders import a_ref, a_share
+
+NODE = "gpu-1"
+RESOURCE = "nvidia.com/gpu"
+ALLOCATED = "hami.io/vgpu-devices-allocated"
+NOTHING: Mapping[str, str] = {}
+
+
+def a_tile(token: str = "aa", *shares: CardShare, uid: str = "uid-1", **changes: Any) -> Tile:
+    """A tile of container `main`; each share is behind an id of its own."""
+    shares = shares or (a_share("GPU-0", 1000, 10),)
+    ids = tuple(f"tile-{position}" for position in range(len(shares)))
+    figures = {"resource": RESOURCE, "ids": ids, "container": "main", "pod": a_ref(uid, name="train-0")}
+    return Tile(token=token, shares=shares, **{**figures, **changes})
+
+
+def a_container(name: str = "main", **limits: int) -> dict[str, Any]:
+    """One NVIDIA card unless `limits` say otherwise, by the part of the resource's name after the slash."""
+    asked = {f"nvidia.com/{resource}": str(amount) for resource, amount in (limits or {"gpu": 1}).items()}
+    return {"name": name, "resources": {"limits": asked}}
+
+
+def a_pod(
+    *given: tuple[CardShare, ...],
+    containers: tuple[dict[str, Any], ...] = (),
+    init: tuple[dict[str, Any], ...] = (),
+    uid: str = "uid-1",
+    annotations: Mapping[str, str] = NOTHING,
+) -> Pod:
+    """A pod on our node; `given` are the shares of its containers, init containers first."""
+    said = {**annotations, **({ALLOCATED: encode_containers(given)} if given else {})}
+    document = {
+        "metadata": {"name": "train-0", "namespace": "default", "uid": uid, "annotations": said},
+        "spec": {"nodeName": NODE, "containers": containers or (a_container(),), "initContainers": init},
+    }
+    return CACHED_PODS.decode(msgspec.json.encode(document), "pods")
+
+
+def an_entry(
+    uid: str, container: str, ids: Any, *, token: str = "", resource: str = RESOURCE, **changes: Any
+) -> dict[str, Any]:
+    """One container in the kubelet's checkpoint; `ids` as that has them."""
+    library = Mount(container_path="/usr/lib/library.so", host_path="/opt/library.so", read_only=True)
+    tile = Mount(container_path=mount_point("NVIDIA"), host_path=f"/var/lib/tessera/tiles/{token}", read_only=True)
+    answer = ContainerAllocateResponse(mounts=[library, tile] if token else [library])
+    entry = {
+        "PodUID": uid,
+        "ContainerName": container,
+        "ResourceName": resource,
+        "DeviceIDs": ids,
+        "AllocResp": b64encode(answer.SerializeToString()).decode(),
+    }
+    return {**entry, **changes}
+
+
+def a_checkpoint(*entries: Any) -> bytes:
+    data = {"PodDeviceEntries": entries, "RegisteredDevices": {RESOURCE: ["tile-0"]}}
+    return msgspec.json.encode({"Data": data, "Checksum": 1})

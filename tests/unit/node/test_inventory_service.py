@@ -1,0 +1,100 @@
+"""The inventory over gRPC: the cards, how they are joined, and who holds them."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import grpc.aio
+import pytest
+import pytest_asyncio
+
+from tessera.model.devices import Link
+from tessera.node.cards import Cards
+from tessera.node.health import Health
+from tessera.node.inventory_service import SERVICE, InventoryService
+from tessera.node.protocols.inventory_pb2 import Inventory as Told
+from tessera.node.protocols.inventory_pb2 import ListCardsRequest, WatchCardsRequest
+from tessera.node.tiles import Tile
+from tessera.vendors.managers import Inventory
+from tests.builders import a_card, a_share
+from tests.unit.node.making import NODE, a_tile
+
+pytestmark = pytest.mark.asyncio
+PATIENCE_S = 10
+
+
+class Bed:
+    def __init__(self) -> None:
+        self.inventory = Inventory((a_card("GPU-0", index=0), a_card("GPU-1", index=1)), (Link("GPU-0", "GPU-1", 7),))
+        self.cards = Cards({"NVIDIA": self}, Health())
+        self.tiles: list[Tile] = []
+        self.looks = 0
+        self.service = InventoryService(NODE, self.cards, self.look, self.cards.news)
+
+    def look(self) -> list[Tile]:
+        self.looks += 1
+        return self.tiles
+
+    def read(self) -> Inventory:
+        return self.inventory
+
+
+@pytest_asyncio.fixture
+async def bed() -> Bed:
+    bed = Bed()
+    await bed.cards.look()
+    return bed
+
+
+@pytest_asyncio.fixture
+async def channel(bed: Bed) -> AsyncGenerator[grpc.aio.Channel]:
+    with TemporaryDirectory(prefix="tessera-") as directory:
+        address = f"unix:{Path(directory) / 'inventory.sock'}"
+        server = grpc.aio.server()
+        server.add_generic_rpc_handlers((bed.service.handler(),))
+        server.add_insecure_port(address)
+        await server.start()
+        async with grpc.aio.insecure_channel(address) as channel:
+            yield channel
+        await server.stop(None)
+
+
+async def test_cards_are_listed_with_their_links_from_both_ends_and_their_holders(bed: Bed, channel: grpc.aio.Channel):
+    bed.tiles = [a_tile("aa", a_share("GPU-1", 1000, 30))]
+    listing = channel.unary_unary(
+        f"/{SERVICE}/List",
+        request_serializer=ListCardsRequest.SerializeToString,
+        response_deserializer=Told.FromString,
+    )
+    told = await listing(ListCardsRequest(), timeout=PATIENCE_S)
+    first, second = told.cards
+    assert (told.node, first.uuid, first.slots, first.memory_mib, first.healthy) == (NODE, "GPU-0", 10, 16_384, True)
+    assert [(link.uuid, link.score) for link in first.links] == [("GPU-1", 7)]
+    assert [(link.uuid, link.score) for link in second.links] == [("GPU-0", 7)]
+    assert list(first.holders) == []
+    (holder,) = second.holders
+    assert (holder.namespace, holder.pod, holder.pod_uid, holder.container) == ("default", "train-0", "uid-1", "main")
+    assert (holder.memory_mib, holder.cores_percent) == (1000, 30)
+
+
+async def test_a_watcher_hears_what_is_and_then_every_change_and_nothing_else(bed: Bed, channel: grpc.aio.Channel):
+    watching = channel.unary_stream(
+        f"/{SERVICE}/Watch",
+        request_serializer=WatchCardsRequest.SerializeToString,
+        response_deserializer=Told.FromString,
+    )(WatchCardsRequest(), timeout=PATIENCE_S)
+    heard = aiter(watching)
+    assert [card.healthy for card in (await anext(heard)).cards] == [True, True]
+    bed.cards.news.spread()
+    async with asyncio.timeout(PATIENCE_S):
+        while bed.looks < 2:
+            await asyncio.sleep(0.01)
+    bed.cards.note_fault("GPU-0", 79)
+    ill, well = (await anext(heard)).cards
+    assert (ill.healthy, ill.health_reason) == (
+        False,
+        "XID 79, the card has fallen off the bus; the card must be reset",
+    )
+    assert (well.healthy, well.health_reason) == (True, "")
+    watching.cancel()
