@@ -3,16 +3,14 @@
 import base64
 import json
 import ssl
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from testbed.certificates import Authority
 from tests.contract.api import Api, Object
 from tests.contract.waiting import eventually
+from tests.https_server import HttpsServer, Said
 
 Answer = Callable[[Object], Object]
 ALLOWED: Object = {"allowed": True}
@@ -25,7 +23,7 @@ def patch_with(*operations: Object) -> Object:
     return ALLOWED | {"patchType": "JSONPatch", "patch": patch}
 
 
-class WebhookServer:
+class WebhookServer(HttpsServer):
     """Answers each AdmissionReview with the function that was registered for its path, and remembers the request."""
 
     def __init__(self, host: str, directory: Path) -> None:
@@ -34,56 +32,27 @@ class WebhookServer:
         self.bundle = base64.b64encode(authority.files.certificate.read_bytes()).decode()
         self._answers: dict[str, Answer] = {}
         self._requests: dict[str, list[Object]] = {}
-        self._server = ThreadingHTTPServer((host, 0), self._handler())
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(serving.certificate, serving.key)
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
-        self._url = f"https://{host}:{self._server.server_port}"
-
-    @contextmanager
-    def running(self) -> Iterator["WebhookServer"]:
-        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._server.shutdown()
-            thread.join()
-            self._server.server_close()
+        super().__init__(host, context, self._review)
 
     def client_config(self, name: str, answer: Answer) -> Object:
         """Where an API server finds this answer."""
         self._answers[f"/{name}"] = answer
         self._requests[f"/{name}"] = []
-        return {"url": f"{self._url}/{name}", "caBundle": self.bundle}
+        return {"url": f"{self.url}/{name}", "caBundle": self.bundle}
 
     def requests(self, name: str) -> list[Object]:
         """Every AdmissionRequest that came for this name."""
         return self._requests[f"/{name}"]
 
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        answers, requests = self._answers, self._requests
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                path = self.path.partition("?")[0]
-                requests[path].append(review["request"])
-                response = {"uid": review["request"]["uid"]} | answers[path](review["request"])
-                body = json.dumps({key: review[key] for key in ("apiVersion", "kind")} | {"response": response})
-                with suppress(OSError):  # nobody waits for an answer that comes too late
-                    self._send(body.encode())
-
-            def _send(self, body: bytes) -> None:
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *arguments: Any) -> None:
-                """Keep quiet; a test asks for the requests."""
-
-        return Handler
+    def _review(self, path: str, body: bytes) -> Said:
+        review = json.loads(body)
+        request = review["request"]
+        self._requests[path].append(request)
+        response = {"uid": request["uid"]} | self._answers[path](request)
+        answer = {key: review[key] for key in ("apiVersion", "kind")} | {"response": response}
+        return Said(200, json.dumps(answer).encode())
 
 
 class Webhooks:

@@ -7,19 +7,24 @@ import ssl
 import subprocess
 import time
 import urllib.request
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
+import pytest_asyncio
 
-from tessera.kube.access import find_access
-from tessera.kube.client import Client
-from tessera.kube.kinds import PODS, Selection
+from tessera.errors import NotFound
+from tessera.kube.access import Access, find_access
+from tessera.kube.client import Client, Deletion
+from tessera.kube.kinds import NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Selection
+from testbed.checking import Card, check
 from testbed.cluster import Cluster
 from testbed.fixtures import NewCluster
 from tests.scheduler.extender_process import TESSERA, ExtenderProcess
+from tests.scheduler.in_process import NODE_NAMES, PLAN
+from tests.unit.scheduler.cluster import node_document
 
 PORT = 18_080
 DEADLINE_S = 60
@@ -53,8 +58,12 @@ class Scheduling:
         ]
         printed = subprocess.run([*command, "--no-leader-elect"], capture_output=True, text=True, check=True).stdout
         config = self.cluster.machine.directory / "kube-scheduler.yaml"
-        config.write_text(printed)
+        config.write_text(self.scheduler_config(printed))
         self.cluster.control_plane.start_scheduler(Path(config))
+
+    def scheduler_config(self, printed: str) -> str:
+        """What kube-scheduler is told; as `tessera scheduler config` prints it."""
+        return printed
 
     def create(self, *pods: dict[str, Any]) -> None:
         self.cluster.kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
@@ -105,16 +114,11 @@ class Scheduling:
     def pods(self) -> list[dict[str, Any]]:
         return json.loads(self.cluster.kubectl("get", "pods", "-o", "json"))["items"]
 
-    def cards_in_use(self) -> Mapping[tuple[str, str], int]:
+    def cards_in_use(self) -> Mapping[Card, int]:
         """MiB promised on each card, by what the API says and nothing else."""
-        taken: Counter[tuple[str, str]] = Counter()
-        for pod in self.pods():
-            node = pod["spec"].get("nodeName")
-            devices = pod["metadata"].get("annotations", {}).get("hami.io/vgpu-devices-allocated", "")
-            for device in filter(None, devices.replace(";", "").split(":")):
-                uuid, _, memory, _ = device.split(",")
-                taken[node, uuid] += int(memory)
-        return taken
+        verdict = check(self.cluster.kubeconfig)
+        assert not verdict.problems
+        return verdict.taken_mib
 
     def clear(self) -> None:
         asyncio.run(self._delete_all_pods())
@@ -145,7 +149,9 @@ def scheduling_cluster(new_cluster: NewCluster) -> Iterator[Scheduling]:
 @pytest.fixture
 def scheduling(scheduling_cluster: Scheduling) -> Iterator[Scheduling]:
     yield scheduling_cluster
+    problems = check(scheduling_cluster.cluster.kubeconfig).problems
     scheduling_cluster.clear()
+    assert not problems
 
 
 def a_pod(
@@ -163,3 +169,32 @@ def a_pod(
             **spec,
         },
     }
+
+
+@pytest.fixture(scope="module")
+def access(new_cluster: NewCluster) -> Iterator[Access]:
+    """An API server alone, for what runs in the test's own process."""
+    cluster = new_cluster(controllers=False)
+    yield find_access(cluster.kubeconfig)
+    cluster.stop()
+
+
+@pytest_asyncio.fixture
+async def api(access: Access) -> AsyncIterator[Client]:
+    """The API without anything in between, and two nodes with a card each."""
+    async with Client(access) as client:
+        for name in NODE_NAMES:
+            try:
+                await client.get(NODES, name)
+            except NotFound:
+                await client.create(NODES, node_document(name, PLAN))
+        yield client
+
+
+@pytest_asyncio.fixture
+async def namespace(api: Client) -> AsyncIterator[str]:
+    name = f"test-{uuid4().hex[:8]}"
+    await api.create(NAMESPACES, {"metadata": {"name": name}})
+    await api.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default"}}, namespace=name)
+    yield name
+    await api.delete_collection(PODS, Selection(namespace=name), how=Deletion(grace_s=0))

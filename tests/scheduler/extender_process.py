@@ -39,6 +39,14 @@ class ExtenderProcess:
         with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
 
+    def get(self, path: str) -> dict[str, Any]:
+        with urllib.request.urlopen(f"{self.url}/{path}", timeout=10) as answer:
+            return json.load(answer)
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
     def stop(self) -> None:
         """End it in order, as a rollout does."""
         self._process.terminate()

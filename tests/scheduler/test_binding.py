@@ -1,124 +1,18 @@
 """One Binding lands at most, and cards are free again only when none can: the real API server, a bad network."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager
-from uuid import uuid4
 
-import msgspec
 import pytest
-import pytest_asyncio
 
 from tessera.engine.ledger import State
-from tessera.errors import BindRefused, Conflict, NotFound
-from tessera.kube.access import Access, find_access
-from tessera.kube.client import Client
-from tessera.kube.informer import Informer
-from tessera.kube.kinds import NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Selection
-from tessera.kube.objects import Document, ObjectKey
+from tessera.errors import BindRefused, Conflict
+from tessera.kube.kinds import PODS
+from tessera.kube.objects import ObjectKey
 from tessera.kube.pod_verbs import bind_pod
-from tessera.kube.pods import CACHED_PODS, Pod
-from tessera.kube.transport import Limits
-from tessera.model.extender import BindingArgs
-from tessera.scheduler.binding import Binder
-from tessera.scheduler.nodes import CACHED_NODES
-from tessera.scheduler.phases import Phases
-from tessera.scheduler.world import World
 from tests.kube.proxy import Proxy
-from tests.unit.scheduler.cluster import a_world, node_document
+from tests.scheduler.in_process import make_pod, read_pod, scheduler, through
 
 pytestmark = pytest.mark.asyncio
-NODE_NAMES = ("left", "right")
-
-
-@pytest.fixture(scope="module")
-def access(new_cluster) -> Iterator[Access]:
-    cluster = new_cluster(controllers=False)
-    yield find_access(cluster.kubeconfig)
-    cluster.stop()
-
-
-@pytest_asyncio.fixture
-async def api(access: Access) -> AsyncIterator[Client]:
-    """The API without anything in between."""
-    async with Client(access) as client:
-        for name in NODE_NAMES:
-            try:
-                await client.get(NODES, name)
-            except NotFound:
-                await client.create(NODES, node_document(name, "1xA100-SXM4-80GB"))
-        yield client
-
-
-@pytest_asyncio.fixture
-async def namespace(api: Client) -> str:
-    name = f"test-{uuid4().hex[:8]}"
-    await api.create(NAMESPACES, {"metadata": {"name": name}})
-    await api.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default"}}, namespace=name)
-    return name
-
-
-class Scheduler:
-    """A binder, the world it decides over, and what it could not be sure of."""
-
-    def __init__(self, client: Client, world: World, pods: Informer[Pod]) -> None:
-        self.world, self.pods = world, pods
-        self.lost: list[ObjectKey] = []
-        self.leads = True
-        self.remembered: Pod | None = None
-        self.binder = Binder(
-            client,
-            world,
-            Phases(world).offers,
-            self.find_pod,
-            may_write=lambda: self.leads,
-            lost=self.lost.append,
-            write_s=1.0,
-        )
-
-    def find_pod(self, key: ObjectKey) -> Pod | None:
-        return self.remembered or self.pods.get(key)
-
-    def remember(self, pod: Document) -> None:
-        """Do not hear of the pod any more."""
-        self.remembered = CACHED_PODS.decode(msgspec.json.encode(pod), "web")
-
-    async def bind(self, pod: Document, node: str) -> None:
-        metadata = pod["metadata"]
-        await self.binder.bind(
-            BindingArgs(
-                pod_name=metadata["name"], pod_namespace=metadata["namespace"], pod_uid=metadata["uid"], node=node
-            )
-        )
-
-
-@asynccontextmanager
-async def scheduler(access: Access, api: Client, namespace: str) -> AsyncIterator[Scheduler]:
-    """Its writes go through `access`, its watches straight to the API."""
-    async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(Client(access, limits=Limits(request_s=1.0)))
-        world = a_world()
-        pods, nodes = Informer(api, CACHED_PODS, Selection(namespace=namespace)), Informer(api, CACHED_NODES)
-        pods.subscribe(world.pod_changed)
-        nodes.subscribe(world.node_changed)
-        watching = [asyncio.create_task(informer.run()) for informer in (pods, nodes)]
-        await asyncio.gather(pods.synced(), nodes.synced())
-        yield Scheduler(client, world, pods)
-        for task in watching:
-            task.cancel()
-        await asyncio.gather(*watching, return_exceptions=True)
-
-
-async def make_pod(api: Client, namespace: str, name: str = "web", memory: str = "50000") -> Document:
-    limits = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": memory}
-    container = {"name": "main", "image": "nothing", "resources": {"limits": limits}}
-    spec = {"containers": [container], "tolerations": [{"operator": "Exists"}]}  # no controller makes the nodes ready
-    body = {"metadata": {"name": name}, "spec": spec}
-    return await api.create(PODS, body, namespace=namespace)
-
-
-async def read_pod(api: Client, pod: Document) -> Document:
-    return await api.get(PODS, pod["metadata"]["name"], namespace=pod["metadata"]["namespace"])
 
 
 async def test_node_and_cards_land_in_one_write(access, api, namespace):
@@ -174,14 +68,14 @@ async def test_an_answer_that_got_lost_frees_nothing_and_the_repeat_succeeds(acc
     pod = await make_pod(api, namespace)
     uid = pod["metadata"]["uid"]
     async with Proxy(access.server) as proxy, scheduler(through(proxy, access), api, namespace) as ours:
-        await ours.binder._read(ObjectKey(namespace, "web"))  # a connection is there
+        await ours.commits.read(ObjectKey(namespace, "web"))  # a connection is there
         proxy.withhold_answers()
         with pytest.raises(BindRefused, match="no answer within 1 s"):
             await ours.bind(pod, "left")
         assert ours.lost == [ObjectKey(namespace, "web")]
         assert ours.world.ledger.holding(uid) is not None
         proxy.resume()
-        await ours.binder.clear_up(ObjectKey(namespace, "web"))
+        await ours.commits.clear_up(ObjectKey(namespace, "web"))
         held = ours.world.ledger.holding(uid)
         assert held is not None
         assert held.state is State.BOUND
@@ -198,7 +92,7 @@ async def test_a_binding_that_never_arrived_is_fenced_off_before_its_cards_are_f
         proxy.accept()
         with pytest.raises(BindRefused, match="an earlier binding to left may still land"):
             await ours.bind(pod, "right")
-        await ours.binder.clear_up(ObjectKey(namespace, "web"))
+        await ours.commits.clear_up(ObjectKey(namespace, "web"))
         assert ours.world.ledger.holding(uid) is None
         with pytest.raises(Conflict):
             await bind_pod(api, ObjectKey(namespace, "web"), "left", uid=uid, resource_version=version)
@@ -226,8 +120,3 @@ async def test_a_scheduler_that_does_not_lead_binds_nothing(access, api, namespa
             await ours.bind(pod, "left")
         assert ours.world.ledger.holding(pod["metadata"]["uid"]) is None
         assert "nodeName" not in (await read_pod(api, pod))["spec"]
-
-
-def through(proxy: Proxy, access: Access) -> Access:
-    trust = msgspec.structs.replace(access.trust, server_name="kubernetes")
-    return msgspec.structs.replace(access, server=proxy.server, trust=trust)

@@ -4,12 +4,10 @@ import base64
 import json
 import shutil
 import ssl
-import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 
 from testbed.cluster import Cluster
 from testbed.requirements import TestbedFailed
+from tests.https_server import HttpsServer, Said
 
 WEB = """
 apiVersion: v1
@@ -146,36 +145,19 @@ def until_refused(cluster: Cluster) -> None:
 @contextmanager
 def serving(cluster: Cluster, answer: Callable[[Any], Any]) -> Iterator[None]:
     """An HTTPS server in this process, behind a Service `outside` of the cluster."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            length = int(self.headers.get("Content-Length") or 0)
-            body = json.dumps(answer(json.loads(self.rfile.read(length) or "null"))).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_POST = do_GET  # noqa: N815 # the name is the server's
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
     authority, host = cluster.control_plane.authority, cluster.machine.addresses.host
     pair = authority.issue("outside", "outside", reachable_at=["outside.default.svc"])
-    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    trust.load_cert_chain(str(pair.certificate), str(pair.key))
-    with ThreadingHTTPServer((host, 0), Handler) as server:
-        server.socket = trust.wrap_socket(server.socket, server_side=True)
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        service = OUTSIDE.replace("HOST", host).replace("PORT", str(server.server_port))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(str(pair.certificate), str(pair.key))
+
+    def say(_path: str, body: bytes) -> Said:
+        return Said(200, json.dumps(answer(json.loads(body or b"null"))).encode())
+
+    with HttpsServer(host, context, say).running() as server:
+        service = OUTSIDE.replace("HOST", host).replace("PORT", str(server.port))
         cluster.kubectl("apply", "-f", "-", input=service)
         yield
         cluster.kubectl("delete", "-f", "-", input=service)
-        server.shutdown()
-        thread.join()
 
 
 def test_simulated_nodes_are_ready_and_their_agents_report(cluster):

@@ -1,118 +1,163 @@
 """`tessera run extender`: the scheduler's process. It reads the cluster's state, then answers kube-scheduler."""
 
-import asyncio
-import contextlib
 import socket
-from collections.abc import AsyncGenerator, Coroutine
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import click
 import uvloop
-from prometheus_client import CollectorRegistry
 
-from tessera.apps.serving import make_app, serve
-from tessera.errors import InvalidRequest
+from tessera.apps.extender_options import Flags, Options, read_options
+from tessera.apps.listeners import Listeners
+from tessera.apps.recovery import PROMPT, Recovery
+from tessera.apps.serving import serve_all
+from tessera.apps.working import Work, running
 from tessera.kube.access import find_access
 from tessera.kube.client import Client
+from tessera.kube.events import Recorder
+from tessera.kube.following import Following, Leading, holder_on
 from tessera.kube.informer import Informer
 from tessera.kube.kinds import RESOURCE_QUOTAS
 from tessera.kube.leases import Election
 from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import CACHED_PODS
-from tessera.kube.reconciler import Reconciler
-from tessera.kube.timing import Backoff
-from tessera.model.requests import PolicyChoice
+from tessera.kube.reconciler import Again, Reconciler
 from tessera.scheduler.binding import Binder
+from tessera.scheduler.early_nodes import EarlyNodes
 from tessera.scheduler.extender import Extender
+from tessera.scheduler.hami_metrics import HamiPage
 from tessera.scheduler.leading import Leadership
+from tessera.scheduler.metrics import Figures, Standing
 from tessera.scheduler.nodes import CACHED_NODES
 from tessera.scheduler.phases import Phases
-from tessera.scheduler.waking import Waiting
+from tessera.scheduler.reporting import Reporter
+from tessera.scheduler.telling import Teller
+from tessera.scheduler.volcano import Volcano
+from tessera.scheduler.waking import LOOK_AGAIN_S, Waiting
 from tessera.scheduler.world import World
 from tessera.vendors.loading import load_catalogue
 
 LEASE = ObjectKey("kube-system", "tessera-scheduler")
-PROMPT = Backoff(first_s=0.2, most_s=5.0)
+COMPONENT = "hami-scheduler"
 MOST_SILENT_S = 180.0
 
 
 @click.command("extender")
 @click.option("--kubeconfig", type=click.Path(path_type=Path), help="Which cluster; without it, as kubectl finds it.")
-@click.option("--http", "address", default="127.0.0.1:8080", show_default=True, help="Where to serve plain HTTP.")
+@click.option("--http", default="127.0.0.1:8080", show_default=True, help="Where to serve everything in plain HTTP.")
+@click.option("--no-http", is_flag=True, help="Serve nothing in plain HTTP but --metrics.")
+@click.option("--https", default="", help="Where to serve everything over TLS.")
+@click.option("--tls-dir", type=click.Path(path_type=Path), help="The tls.crt and tls.key of --https; read anew.")
+@click.option("--webhook", default="", help="Where to serve the webhook alone, over TLS.")
+@click.option("--webhook-tls-dir", type=click.Path(path_type=Path), help="The webhook's tls.crt and tls.key.")
+@click.option("--webhook-secret", default="", help="NAMESPACE/NAME of the Secret in which we keep its certificate.")
+@click.option("--webhook-configuration", default="", help="The MutatingWebhookConfiguration that is to trust it.")
+@click.option("--webhook-host", multiple=True, help="A name under which the API server calls it; may be repeated.")
+@click.option("--metrics", default="", help="Where to serve /metrics and /ledger alone, in plain HTTP.")
+@click.option("--legacy-metrics/--no-legacy-metrics", default=True, show_default=True, help="HAMi's old names too.")
 @click.option("--node-policy", default="binpack", show_default=True, help="For pods that name no node policy.")
 @click.option("--card-policy", default="spread", show_default=True, help="For pods that name no card policy.")
 @click.option("--leader-elect", is_flag=True, help="One of several replicas decides, the one that has the lease.")
-def command(kubeconfig: Path | None, address: str, node_policy: str, card_policy: str, leader_elect: bool) -> None:
-    """Answer kube-scheduler on /filter, /prioritize and /bind."""
-    host, port = read_address(address)
-    default = PolicyChoice(node=node_policy, cards=(card_policy,))
-    uvloop.run(run(kubeconfig, host, port, default, leader_elect=leader_elect))
+@click.option("--follow-lease", default="", help="NAMESPACE/NAME of kube-scheduler's lease; who is beside it decides.")
+@click.option("--follow-host", default="", help="How that holder's name begins if it is ours; else our host name.")
+def command(**flags: Unpack[Flags]) -> None:
+    """Answer kube-scheduler on /filter, /prioritize and /bind, and the API server on /webhook."""
+    uvloop.run(run(read_options(flags)))
 
 
-def read_address(address: str) -> tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65535:
-        raise InvalidRequest(f'--http is "{address}", expected an address and a port such as 127.0.0.1:8080')
-    return host.strip("[]"), int(port)
+async def run(options: Options) -> None:
+    async with Client(find_access(options.kubeconfig)) as client:
+        scheduling = Scheduling(client, options)
+        listeners = Listeners(client, options, scheduling)
+        async with running(*scheduling.works(), *listeners.works()):
+            await serve_all(*listeners.all())
+        await scheduling.leave()
 
 
-async def run(
-    kubeconfig: Path | None, host: str, port: int, default: PolicyChoice, *, leader_elect: bool = False
-) -> None:
-    world = World(load_catalogue(), default=default)
-    async with Client(find_access(kubeconfig)) as client:
+class Scheduling:
+    """Everything that decides, put together once. `works` keep it up to date."""
+
+    def __init__(self, client: Client, options: Options) -> None:
+        self.world = World(load_catalogue(), default=options.policy)
+        self.phases = Phases(self.world)
+        self.waiting = Waiting(client, self.phases.could_be_placed, self.world.request_of)
+        self._waking: Reconciler[str] = Reconciler("waiting pods", self._wake, workers=1, backoff=PROMPT)
+        self.phases.refused = self.waiting.remember
+        self.waiting.found = partial(self._waking.mark, "all")
+        self.world.freed = self._look_again
         pods, nodes = Informer(client, CACHED_PODS), Informer(client, CACHED_NODES)
-        quotas = Informer(client, RESOURCE_QUOTAS)
-        pods.subscribe(world.pod_changed)
-        nodes.subscribe(world.node_changed)
-        quotas.subscribe(world.quota_changed)
-        phases = Phases(world)
+        self._watched = (pods, nodes, Informer(client, RESOURCE_QUOTAS))
+        self._subscribe()
+        self._election = Election(client, LEASE, socket.gethostname()) if options.leader_elect else None
+        self._leading: Leading | None = self._election or _following(client, options)
+        self._leadership = Leadership(
+            client, pods, election=self._leading, is_undecided=self.world.is_undecided, caches=[nodes]
+        )
+        self.recovery = Recovery(
+            client,
+            self.world,
+            self.phases.offers,
+            pods,
+            nodes,
+            may_write=self._leadership.may_write,
+            decides=self.decides,
+        )
+        self._recorder = Recorder(client, component=COMPONENT, host=socket.gethostname())
+        self.figures = Figures(Standing(self.world, self.waiting, self.recovery.drift, self._recorder, self.decides))
+        teller = Teller(self._recorder)
+        self.recovery.late.refused_late = teller.not_bound
+        early, witness = EarlyNodes(self.world, nodes.get, pods.get), Reporter(self.figures, teller)
+        binder = Binder(self.recovery.commits, self.world, pods.get, hold_back=early.check)
+        self.extender = Extender(self.phases, binder, is_ready=self.decides, witness=witness)
+        self.volcano = Volcano(self.world, self.phases, is_ready=self.decides)
+        self.page = HamiPage(self.world, pods, self._namespaces_with_quotas, old_names=options.legacy_metrics)
 
-        async def clear_up(key: ObjectKey) -> None:
-            await binder.clear_up(key)
+    def _subscribe(self) -> None:
+        """Let everybody hear of what they are made of."""
+        pods, nodes, quotas = self._watched
+        pods.subscribe(self.world.pod_changed)
+        pods.subscribe(self.waiting.pod_changed)
+        nodes.subscribe(self.world.node_changed)
+        quotas.subscribe(self.world.quota_changed)
 
-        lost: Reconciler[ObjectKey] = Reconciler("lost bindings", clear_up, backoff=PROMPT)
-        waiting = Waiting(client, phases.could_be_placed)
-        waking: Reconciler[str] = Reconciler("waiting pods", waiting.wake, workers=1, backoff=PROMPT)
-        phases.refused = waiting.remember
-        pods.subscribe(waiting.pod_changed)
+    def has_read_all(self) -> bool:
+        return all(informer.is_synced for informer in self._watched)
 
-        def look_again() -> None:
-            waiting.note_change()
-            waking.mark("all")
+    def decides(self) -> bool:
+        """Whether kube-scheduler may be answered: all is known and fresh, and nobody else decides."""
+        return all(map(is_current, self._watched)) and self._leadership.is_established
 
-        world.freed = look_again
-        election = Election(client, LEASE, socket.gethostname()) if leader_elect else None
-        leadership = Leadership(client, pods, election=election, concerns=world.concerns)
-        binder = Binder(client, world, phases.offers, pods.get, may_write=leadership.may_write, lost=lost.mark)
-        watched = (pods, nodes, quotas)
+    def works(self) -> list[Work]:
+        works = [*(informer.run() for informer in self._watched), self._waking.run(), *self.recovery.works()]
+        works += [self._recorder.run(), self._leadership.run()]
+        return [*works, *([self._leading.run()] if self._leading else [])]
 
-        def is_ready() -> bool:
-            return all(map(is_current, watched)) and leadership.is_established
+    def _namespaces_with_quotas(self) -> list[str]:
+        _, _, quotas = self._watched
+        return [quota["metadata"]["namespace"] for quota in quotas]
 
-        extender = Extender(phases, binder, is_ready=is_ready)
-        app = make_app(extender.verbs, is_ready=is_ready, metrics=CollectorRegistry())
-        works = [*(informer.run() for informer in watched), lost.run(), waking.run(), leadership.run()]
-        async with running(*works, *([election.run()] if election else [])):
-            await serve(app, host, port)
-        if election:
-            await election.resign()
+    async def leave(self) -> None:
+        if self._election:
+            await self._election.resign()
+
+    async def _wake(self, key: str) -> Again | None:
+        """Only who decides knows whether a pod would be placed now."""
+        return await self.waiting.wake(key) if self.decides() else Again(LOOK_AGAIN_S)
+
+    def _look_again(self) -> None:
+        self.waiting.note_change()
+        self._waking.mark("all")
+        self.recovery.look_again()
+
+
+def _following(client: Client, options: Options) -> Following | None:
+    """Lead while the kube-scheduler beside us does."""
+    if options.follow_lease is None:
+        return None
+    return Following(client, options.follow_lease, holder_on(options.follow_host))
 
 
 def is_current(informer: Informer[Any]) -> bool:
     """Whether it knows everything and has heard of the API server lately: bookmarks come once a minute."""
     return informer.is_synced and (informer.silent_s or 0.0) < MOST_SILENT_S
-
-
-@contextlib.asynccontextmanager
-async def running(*works: Coroutine[Any, Any, None]) -> AsyncGenerator[None]:
-    """Work in the background for as long as the block lasts; if one fails, all end with its error."""
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            working = [tasks.create_task(work) for work in works]
-            yield
-            for task in working:
-                task.cancel()
-    except ExceptionGroup as group:
-        raise group.exceptions[0] from None

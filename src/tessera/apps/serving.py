@@ -3,8 +3,10 @@
 import asyncio
 import signal
 import socket
+import ssl
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import uvicorn
 from prometheus_client import CollectorRegistry, generate_latest
@@ -14,59 +16,159 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from tessera.errors import InvalidInput, InvalidRequest
+from tessera.errors import InvalidInput, InvalidRequest, NotReady
 
-Handler = Callable[[bytes], Awaitable[bytes]]
+Handler = Callable[[bytes], Awaitable[bytes | Response]]
+Page = Callable[[], Awaitable[Response]]
+NO_POSTS: Mapping[str, Handler] = {}
+NO_PAGES: Mapping[str, Page] = {}
 KEEP_ALIVE_S = 600
 """kube-scheduler and the API server keep idle connections; a new TLS handshake would cost more than the answer."""
+STOP_S = 10
+"""An answer under way is finished when we stop; a peer that does not hang up is not waited for longer than this."""
+MOST_BYTES = 256 * 2**20
+"""Whoever sends whole nodes sends much."""
 
 
-def make_app(posts: Mapping[str, Handler], *, is_ready: Callable[[], bool], metrics: CollectorRegistry) -> Starlette:
+class Listener(NamedTuple):
+    """Without `tls` plain HTTP."""
+
+    app: Starlette
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+
+
+def make_app(
+    posts: Mapping[str, Handler] = NO_POSTS,
+    *,
+    is_ready: Callable[[], bool],
+    metrics: CollectorRegistry | None = None,
+    pages: Mapping[str, Page] = NO_PAGES,
+    most_bytes: int = MOST_BYTES,
+) -> Starlette:
+    """`posts` answer JSON unless they say otherwise; `pages` are what GET shows beside /healthz and /readyz.
+
+    A body of more than `most_bytes` is not read to its end.
+    """
+
     async def healthz(_: Request) -> Response:
         return PlainTextResponse("ok")
 
     async def readyz(_: Request) -> Response:
         return PlainTextResponse("ok") if is_ready() else PlainTextResponse("not ready", status_code=503)
 
-    async def show_metrics(_: Request) -> Response:
-        return Response(generate_latest(metrics), media_type=CONTENT_TYPE_LATEST)
+    async def show_metrics() -> Response:
+        return Response(generate_latest(metrics), media_type=CONTENT_TYPE_LATEST) if metrics else Response()
 
-    routes = [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", show_metrics)]
+    shown = {"/metrics": show_metrics, **pages} if metrics else pages
     return Starlette(
-        routes=[*routes, *(Route(path, _posted(handler), methods=["POST"]) for path, handler in posts.items())]
+        routes=[
+            Route("/healthz", healthz),
+            Route("/readyz", readyz),
+            *(Route(path, _shown(page)) for path, page in shown.items()),
+            *(Route(path, _posted(handler, most_bytes), methods=["POST"]) for path, handler in posts.items()),
+        ]
     )
 
 
-def _posted(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(request: Request) -> Response:
-        try:
-            return Response(await handler(await request.body()), media_type="application/json")
-        except InvalidInput as error:
-            return PlainTextResponse(f"{error}\n", status_code=400)
+def _shown(page: Page) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(_: Request) -> Response:
+        return await page()
 
     return answer
 
 
-class Server(uvicorn.Server):
-    """Ends at a signal as if it had been asked politely, and not as if the signal had killed it."""
+def _posted(handler: Handler, most_bytes: int) -> Callable[[Request], Awaitable[Response]]:
+    async def answer(request: Request) -> Response:
+        body = await _read(request, most_bytes)
+        if body is None:
+            return PlainTextResponse(f"the body has more than {most_bytes} bytes\n", status_code=413)
+        try:
+            said = await handler(body)
+        except InvalidInput as error:
+            return PlainTextResponse(f"{error}\n", status_code=400)
+        except NotReady as error:
+            return PlainTextResponse(f"{error}\n", status_code=503)
+        return said if isinstance(said, Response) else Response(said, media_type="application/json")
+
+    return answer
+
+
+async def _read(request: Request, most_bytes: int) -> bytes | None:
+    """None, if there is more than that."""
+    parts, size = list[bytes](), 0
+    async for part in request.stream():
+        size += len(part)
+        if size > most_bytes:
+            return None
+        parts.append(part)
+    return b"".join(parts)
+
+
+def either(first: Handler, second: Handler) -> Handler:
+    """For two who say the same word and mean different messages: the second is asked about what the first cannot read.
+
+    If neither can, the first says why.
+    """
+
+    async def answer(body: bytes) -> bytes | Response:
+        try:
+            return await first(body)
+        except InvalidInput as error:
+            try:
+                return await second(body)
+            except InvalidInput:
+                raise error from None
+
+    return answer
+
+
+class _Server(uvicorn.Server):
+    """Leaves signals to whoever runs several of its kind."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.handle_exit, number, None)
         yield
 
 
 async def serve(app: Starlette, host: str, port: int) -> None:
     """Until SIGTERM or SIGINT, or until cancelled."""
-    config = uvicorn.Config(app, access_log=False, lifespan="off", log_level="warning", timeout_keep_alive=KEEP_ALIVE_S)
-    server = Server(config)
+    await serve_all(Listener(app, host, port))
+
+
+async def serve_all(*listeners: Listener) -> None:
+    """All of them until SIGTERM or SIGINT, or until cancelled. None serves, if one cannot be listened on."""
+    sockets = [_listen(listener.host, listener.port) for listener in listeners]
+    servers = [_Server(_config(listener)) for listener in listeners]
+
+    def stop() -> None:
+        for server in servers:
+            server.should_exit = True
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
     try:
-        await server.serve(sockets=[_listen(host, port)])
-    except asyncio.CancelledError:
-        server.should_exit = True
-        raise
+        async with asyncio.TaskGroup() as tasks:
+            for server, listening in zip(servers, sockets, strict=True):
+                tasks.create_task(server.serve(sockets=[listening]))
+    finally:
+        stop()
+
+
+def _config(listener: Listener) -> uvicorn.Config:
+    config = uvicorn.Config(
+        listener.app,
+        access_log=False,
+        lifespan="off",
+        log_level="warning",
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=STOP_S,
+    )
+    config.load()
+    config.ssl = listener.tls
+    return config
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -88,9 +88,29 @@ class Condition(_Part, frozen=True, kw_only=True):
     reason: str | None = None
 
 
+class Running(_Part, frozen=True, kw_only=True):
+    """Since when is nobody's business here: pods that run are alike, and are kept once."""
+
+
+class ContainerState(_Part, frozen=True, kw_only=True):
+    running: Running | None = None
+
+
+class ContainerStatus(_Part, frozen=True, kw_only=True):
+    state: ContainerState | None = None
+
+
 class Status(_Part, frozen=True, kw_only=True):
     phase: str | None = None
     conditions: tuple[Condition, ...] | None = None
+    container_statuses: tuple[ContainerStatus, ...] | None = None
+    init_container_statuses: tuple[ContainerStatus, ...] | None = None
+
+    @property
+    def has_running_containers(self) -> bool:
+        """Whether the kubelet has told of a container that runs, and not yet of its end."""
+        containers = (*(self.init_container_statuses or ()), *(self.container_statuses or ()))
+        return any(container.state and container.state.running for container in containers)
 
 
 NO_METADATA = Metadata()

@@ -3,6 +3,9 @@
 Our scores must decide between nodes that a pod has no preference for, and must not outweigh a preference that it has.
 kube-scheduler adds scores up, so the weights say it: what spreads by CPU and memory is off, what a pod asks for
 (affinity, spreading, taints) weighs more than our whole range, and of our own range a thousand levels are used.
+
+The extender stands there twice. Whether a pod fits and that it is bound is asked of pods that want cards. Which node is
+best is asked of all pods of our profiles: one without cards is best where it takes no CPU from cards that are free.
 """
 
 from typing import Any, NamedTuple
@@ -39,7 +42,7 @@ def scheduler_configuration(
         },
         "percentageOfNodesToScore": 100,
         "profiles": [_profile(name) for name in PROFILES],
-        "extenders": [_extender(catalogue, endpoint)],
+        "extenders": [_deciding(catalogue, endpoint), _scoring(endpoint)],
     }
 
 
@@ -66,18 +69,27 @@ def _profile(name: str) -> dict[str, Any]:
     }
 
 
-def _extender(catalogue: Catalogue, endpoint: Endpoint) -> dict[str, Any]:
+def _deciding(catalogue: Catalogue, endpoint: Endpoint) -> dict[str, Any]:
     names = (*catalogue.managed_resources(), CLAIM)  # the webhook adds the last to pods with a claim
     return {
-        "urlPrefix": endpoint.url.rstrip("/"),
+        **_reaching(endpoint),
         "filterVerb": "filter",
-        "prioritizeVerb": "prioritize",
         "bindVerb": "bind",
-        "weight": 1,
-        "httpTimeout": EXTENDER_TIMEOUT,
-        "nodeCacheCapable": True,
         "ignorable": False,
         "managedResources": [{"name": name, "ignoredByScheduler": True} for name in names],
+    }
+
+
+def _scoring(endpoint: Endpoint) -> dict[str, Any]:
+    """Without it kube-scheduler goes on: a pod without cards need not wait for us."""
+    return {**_reaching(endpoint), "prioritizeVerb": "prioritize", "weight": 1, "ignorable": True}
+
+
+def _reaching(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "urlPrefix": endpoint.url.rstrip("/"),
+        "httpTimeout": EXTENDER_TIMEOUT,
+        "nodeCacheCapable": True,
         **_transport(endpoint),
     }
 

@@ -1,19 +1,20 @@
 """Becoming the one who binds: only once nothing that an earlier leader decided can land any more.
 
 A leader that was stopped between a decision and its write may wake up at any time and send it. So a new leader, before
-it answers, rewrites every pod that waits for cards: what was decided on the pod as it was meets another version and is
-refused. Then it waits until its own caches have seen all of that.
+it answers, rewrites every pod that waits for a node or for cards: what was decided on the pod as it was meets another
+version and is refused. Then it waits until its own caches have seen all of that.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import structlog
 
 from tessera.errors import Conflict, KubeError, NotFound
 from tessera.kube.client import Client
+from tessera.kube.following import Leading
 from tessera.kube.informer import Informer
-from tessera.kube.leases import Election
 from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import CACHED_PODS, Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
@@ -27,21 +28,26 @@ RETRY_S = 1.0
 
 
 class Leadership:
-    """`concerns` says whether a pod asks for cards. Without an election there is no other, and nothing to fence."""
+    """`is_undecided` says whether cards may still be given to a pod, which it tells from all `caches` together.
+
+    Without an election there is no other, and nothing to fence.
+    """
 
     def __init__(
         self,
         client: Client,
         pods: Informer[Pod],
         *,
-        election: Election | None,
-        concerns: Callable[[Pod], bool],
+        election: Leading | None,
+        is_undecided: Callable[[Pod], bool],
+        caches: Sequence[Informer[Any]] = (),
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._client = client
         self._pods = pods
         self._election = election
-        self._concerns = concerns
+        self._is_undecided = is_undecided
+        self._caches = (pods, *caches)
         self._clock = clock
         self._fenced_epoch: int | None = None
 
@@ -62,7 +68,8 @@ class Leadership:
             return
         while True:
             await election.gained()
-            await self._pods.synced()
+            for cache in self._caches:
+                await cache.synced()
             try:
                 await self._establish(election)
             except* KubeError as problems:
@@ -72,11 +79,11 @@ class Leadership:
             else:
                 await self._clock.sleep(RETRY_S)
 
-    async def _establish(self, election: Election) -> None:
+    async def _establish(self, election: Leading) -> None:
         epoch = election.epoch
         while election.is_leader and not election.may_read_state():
             await self._clock.sleep(LOOK_AGAIN_S)
-        count = await self.fence(pod for pod in self._pods if _waits(pod) and self._concerns(pod))
+        count = await self.fence(pod for pod in self._pods if self._is_undecided(pod))
         self._fenced_epoch = epoch
         log.info("established", epoch=epoch, pods_fenced=count)
 
@@ -99,10 +106,10 @@ class Leadership:
         return len(keys)
 
     async def _rewrite(self, key: ObjectKey, stamp: str) -> bool:
-        """False, if the pod changed under our hands. One that does not wait any more needs no fence."""
+        """False, if the pod changed under our hands. One that is decided meanwhile needs no fence."""
         try:
             pod = await self._client.get(CACHED_PODS, key.name, namespace=key.namespace)
-            if _waits(pod):
+            if self._is_undecided(pod):
                 await fence_pod(self._client, pod, stamp)
         except Conflict:
             return False
@@ -112,8 +119,4 @@ class Leadership:
 
     def _is_seen(self, key: ObjectKey, stamp: str) -> bool:
         pod = self._pods.get(key)
-        return pod is None or not _waits(pod) or (pod.metadata.annotations or {}).get(FENCED_AT) == stamp
-
-
-def _waits(pod: Pod) -> bool:
-    return not pod.spec.node_name and pod.metadata.deletion_timestamp is None
+        return pod is None or not self._is_undecided(pod) or (pod.metadata.annotations or {}).get(FENCED_AT) == stamp

@@ -22,10 +22,12 @@ class Offers:
         self._ledger = ledger
         self._open: dict[str, Holding] = {}
 
-    def make(self, ref: PodRef, request: PodRequest, allocation: Allocation, now_s: float) -> None:
+    def make(
+        self, ref: PodRef, request: PodRequest, allocation: Allocation, now_s: float, *, last_s: float = OFFER_S
+    ) -> None:
         self.withdraw(ref.uid)
         if self._ledger.holding(ref.uid) is None:
-            self._reserve(ref, request, allocation, now_s + OFFER_S)
+            self._reserve(ref, request, allocation, now_s + last_s)
 
     def _reserve(self, ref: PodRef, request: PodRequest, allocation: Allocation, expires_at: float) -> None:
         with suppress(LedgerConflict):

@@ -12,13 +12,12 @@ from tessera.engine.arrays import Longs, Rows
 from tessera.engine.quota import check_request
 from tessera.model.extender import MAX_SCORE
 from tessera.model.pods import read_pod_ref
-from tessera.model.refusals import Reason, Refusal, render
+from tessera.model.refusals import Refusal, render
 from tessera.model.requests import PodRef, PodRequest
 from tessera.scheduler.offers import Offers
 from tessera.scheduler.world import World
 
 MOST_SEEN = 100_000
-UNREGISTERED = render(Refusal(Reason.NODE_UNKNOWN))
 
 
 class Verdict:
@@ -68,10 +67,12 @@ class Phases:
             return check_request(self._world.ledger, namespace, request, limits)
 
     def score(self, pod: object, names: Sequence[str], now_s: float) -> list[int]:
-        """One score for each name. The best is offered to the pod; ties go to it, not to chance."""
+        """One score for each name. The best is offered to the pod; ties go to it, not to chance.
+
+        Pods without cards are scored too: they should be where they take no CPU from cards that are free.
+        """
         ref, request = read_pod_ref(pod), self._world.request_of(pod)
-        if not request.wants_devices:
-            return [0] * len(names)
+        self._notice(ref, request)
         self.offers.expire(now_s)
         self.offers.withdraw(ref.uid)
         rows = np.array([self._fleet.row_of.get(name, -1) for name in names], np.intp)
@@ -87,7 +88,7 @@ class Phases:
         for name in names:
             row = row_of.get(name)
             if row is None:
-                failed[name] = UNREGISTERED
+                failed[name] = self._world.why_unknown(name)
             elif fits[row]:
                 passed.append(name)
             else:

@@ -4,13 +4,16 @@ kube-scheduler hears of a freed card when we do, and may ask before we have take
 and nothing wakes the pod for minutes. So pods that were refused are remembered, and when one of them fits, its own
 annotation is changed, which lets kube-scheduler try it again. A few at a time, because others of the same kind will be
 refused again, and each once only for each change, because others than us may refuse it for ever.
+
+Who was refused before this process began may have been refused by us or by others. Such a pod is woken once when it
+fits: if it was ours to refuse, we are asked again then.
 """
 
 from collections.abc import Callable
 
 import structlog
 
-from tessera.errors import Conflict, NotFound
+from tessera.errors import Conflict, InvalidInput, NotFound
 from tessera.kube.caching import Change
 from tessera.kube.client import Client
 from tessera.kube.kinds import PODS
@@ -30,36 +33,62 @@ MOST_REMEMBERED = 20_000
 
 
 class _Waiter:
-    __slots__ = ("request", "woken_for")
+    __slots__ = ("is_ours", "request", "woken_for")
 
-    def __init__(self, request: PodRequest) -> None:
+    def __init__(self, request: PodRequest, *, is_ours: bool) -> None:
         self.request = request
+        self.is_ours = is_ours
         self.woken_for = -1
 
 
 class Waiting:
-    """`fits` says whether a namespace's request could be placed now."""
+    """`fits` says whether a namespace's request could be placed now, `request_of` what a pod asks for."""
 
-    def __init__(self, client: Client, fits: Callable[[str, PodRequest], bool], *, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(
+        self,
+        client: Client,
+        fits: Callable[[str, PodRequest], bool],
+        request_of: Callable[[Pod], PodRequest],
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+    ) -> None:
         self._client = client
         self._fits = fits
+        self._request_of = request_of
         self._clock = clock
         self._waiters: dict[PodRef, _Waiter] = {}
         self._changes = 0
+        self.found: Callable[[], None] = lambda: None  # told of a pod that has waited since before we began
 
     def __len__(self) -> int:
         return len(self._waiters)
 
     def remember(self, ref: PodRef, request: PodRequest) -> None:
         """The pod was refused by every node."""
-        if ref not in self._waiters and len(self._waiters) < MOST_REMEMBERED:
-            self._waiters[ref] = _Waiter(request)
+        waiter = self._waiters.get(ref)
+        if waiter is not None:
+            waiter.is_ours = True
+        elif len(self._waiters) < MOST_REMEMBERED:
+            self._waiters[ref] = _Waiter(request, is_ours=True)
 
     def pod_changed(self, change: Change[Pod]) -> None:
-        """A pod that is bound or gone waits no longer."""
+        """A pod that is bound or gone waits no longer; one that we see for the first time may have waited before us."""
         pod = change.after or change.before
-        if pod is not None and (change.after is None or pod.spec.node_name):
+        if pod is None:
+            return
+        if change.after is None or pod.spec.node_name:
             self._waiters.pop(read_pod_ref(pod), None)
+        elif change.before is None and _was_refused(pod):
+            self._remember_from_before(pod)
+
+    def _remember_from_before(self, pod: Pod) -> None:
+        try:
+            request = self._request_of(pod)
+        except InvalidInput:
+            return
+        if request.wants_devices and len(self._waiters) < MOST_REMEMBERED:
+            self._waiters.setdefault(read_pod_ref(pod), _Waiter(request, is_ours=False))
+            self.found()
 
     def note_change(self) -> None:
         """There may be room that was not there before."""
@@ -81,6 +110,8 @@ class Waiting:
         for ref in fitting[:AT_ONCE]:
             if (waiter := self._waiters.get(ref)) is not None:
                 waiter.woken_for = changes
+                if not waiter.is_ours:
+                    del self._waiters[ref]
                 await self._wake(ref)
         return Again(LOOK_AGAIN_S) if len(fitting) > AT_ONCE else None
 
@@ -92,3 +123,7 @@ class Waiting:
         except (NotFound, Conflict):
             return
         log.info("pod woken", pod=str(key))
+
+
+def _was_refused(pod: Pod) -> bool:
+    return any(said.type == "PodScheduled" and said.status == "False" for said in pod.status.conditions or ())

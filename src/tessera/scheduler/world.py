@@ -13,43 +13,61 @@ from tessera.engine.ledger import Ledger, State
 from tessera.engine.policies import PolicyBook
 from tessera.errors import InvalidInput
 from tessera.kube.caching import Change
-from tessera.kube.objects import Document, ObjectKey
+from tessera.kube.objects import Document, ObjectKey, identify
 from tessera.kube.pods import Pod
-from tessera.model.allocations import Allocation
-from tessera.model.annotations.binding import read_allocation
 from tessera.model.catalogue import Catalogue
-from tessera.model.nodes import read_node
-from tessera.model.pods import read_pod_ref, read_pod_request
 from tessera.model.quotas import Limits, read_quotas
-from tessera.model.requests import ContainerRequest, PodRequest, PolicyChoice, Role
+from tessera.model.refusals import Reason, Refusal, render
+from tessera.model.requests import PodRequest, PolicyChoice
 from tessera.scheduler.nodes import CachedNode
-from tessera.vendors.rules import refine
+from tessera.scheduler.reading import OVER, BoundPod, Complaints, Reader, put_pod
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-OVER = frozenset({"Succeeded", "Failed"})
+UNREGISTERED = render(Refusal(Reason.NODE_UNKNOWN))
 
 
 class World:
+    """Three hooks tell others: of room, of pods on a node without cards, and of pods that are gone.
+
+    `lingers` says whether processes of a pod that is gone may still use its cards.
+    """
+
     def __init__(self, catalogue: Catalogue, *, default: PolicyChoice) -> None:
         self.catalogue = catalogue
+        self.reader = Reader(catalogue)
         self.ledger = Ledger()
         self.policies = PolicyBook(self.ledger.fleet, self.ledger.live, default=default)
         self.decider = Decider(self.ledger, self.policies)
-        self.allocation_keys = catalogue.allocation_keys()
-        self.complaints: dict[str, tuple[str, ...]] = {}
+        self.complaints: dict[str, Complaints] = {}
         self.freed: Callable[[], None] = lambda: None  # told when there may be room that was not there before
+        self.lacks_cards: Callable[[ObjectKey], None] = lambda _: None
+        self.lingers: Callable[[Pod], bool] = lambda _: False
         self._quotas: dict[ObjectKey, Document] = {}
         self._limits: dict[str, dict[str, Limits]] = {}
 
     def request_of(self, pod: object) -> PodRequest:
-        return read_pod_request(pod, self.catalogue, refine)
+        return self.reader.request_of(pod)
 
-    def concerns(self, pod: object) -> bool:
-        """Whether the pod asks for cards; one that cannot be read does not."""
+    def is_undecided(self, pod: Pod) -> bool:
+        """Whether cards may still be given to the pod: it asks, and has no node yet or no cards on ours."""
+        if pod.metadata.deletion_timestamp is not None:
+            return False
+        if pod.spec.node_name:
+            bound = self.reader.bound_pod(pod)
+            return bound is not None and bound.lacks_cards and self.has_cards(bound.node)
         try:
             return self.request_of(pod).wants_devices
         except InvalidInput:
             return False
+
+    def has_cards(self, node: str) -> bool:
+        """Whether cards are registered on the node, so that they are ours to give."""
+        row = self.ledger.fleet.row_of.get(node)
+        return row is not None and bool(self.ledger.fleet.uuids[row])
+
+    def why_unknown(self, node: str) -> str:
+        """Why a node that exists has no row: it says nothing of cards, or nothing that can be true."""
+        return next(iter(self.complaints.get(f"node {node}", ())), UNREGISTERED)
 
     def limits_of(self, namespace: str) -> Mapping[str, Limits]:
         return self._limits.get(namespace, {})
@@ -60,31 +78,34 @@ class World:
             self.ledger.drop_node(name)
             self._complain(f"node {name}", ())
             return
+        if change.before is not None and _says_the_same(change.before, change.after):
+            return
+        had_cards = self.has_cards(name)
         try:
-            reading = read_node(change.after, self.catalogue)
-            self.ledger.put_node(reading.node)
+            complaints = self.reader.put_node(self.ledger, change.after)
         except InvalidInput as error:
-            self.ledger.drop_node(name)
             self._complain(f"node {name}", (str(error),))
             return
-        self._complain(f"node {name}", reading.complaints)
+        self._complain(f"node {name}", complaints)
+        if not had_cards and self.has_cards(name):
+            self._tell_of_pods_without_cards(name)
         self.freed()
 
     def pod_changed(self, change: Change[Pod]) -> None:
         pod = change.after
         if pod is None:
-            gone = change.before
-            self.ledger.release((gone and gone.metadata.uid) or "")
             self._complain(f"pod {change.key}", ())
-            self.freed()
+            if change.before is not None:
+                self._let_go(change.before)
             return
-        uid = pod.metadata.uid or ""
+        if change.before is not None and _holds_the_same(change.before, pod):
+            return
+        bound = self.reader.bound_pod(pod)
+        if bound is not None:
+            self._adopt(pod, bound)
+            return
         if pod.status.phase in OVER:
-            self.ledger.release(uid)
-        elif pod.spec.node_name:
-            self._adopt(pod, uid, pod.spec.node_name)
-            return
-        self.freed()
+            self.release(pod.metadata.uid or "")
 
     def quota_changed(self, change: Change[Document]) -> None:
         if change.after is None:
@@ -100,36 +121,44 @@ class World:
         except InvalidInput as error:
             self._complain(f"quotas of {namespace}", (str(error),))
 
-    def _adopt(self, pod: Pod, uid: str, node: str) -> None:
-        """Charge what the pod holds. What it once held it still holds, whatever becomes of its annotations."""
-        ref, complaints = read_pod_ref(pod), list[str]()
-        try:
-            request = self.request_of(pod)
-        except InvalidInput as error:
-            complaints.append(str(error))
-            request = PodRequest(containers=tuple(ContainerRequest(Role.APP, ()) for _ in _containers(pod)))
-        try:
-            allocation = self._allocation_of(pod, request, node)
-        except InvalidInput as error:
-            complaints.append(str(error))
-            allocation = None
-        known = self.ledger.holding(uid)
-        if allocation is None and known is not None and known.state is State.BOUND and known.allocation.shares:
-            complaints.append(f"pod {ref} holds cards on {node} that its annotations no longer name; they stay taken")
+    def release(self, uid: str) -> None:
+        """Nothing of the pod is left, on its node either."""
+        self.ledger.release(uid)
+        self.freed()
+
+    def _let_go(self, pod: Pod) -> None:
+        """The pod is gone from the API. Where its processes may not be, its cards stay taken."""
+        uid = pod.metadata.uid or ""
+        held = self.ledger.holding(uid)
+        if held is not None and held.allocation.shares and self.lingers(pod):
+            self.ledger.drain(uid)
+            log.info("pod drains", pod=str(held.ref), node=held.allocation.node, cards=len(held.allocation.shares))
         else:
-            self.ledger.adopt(ref, request, allocation or Allocation(node, tuple(() for _ in request.containers)))
-        if _is_initialised(pod):
-            self.ledger.settle(uid)
-        self._complain(f"pod {ref}", tuple(complaints))
+            self.release(uid)
 
-    def _allocation_of(self, pod: Pod, request: PodRequest, node: str) -> Allocation | None:
-        """The cards that the pod's annotations give it on its node, if they do."""
-        annotations = {key: value for key, value in (pod.metadata.annotations or {}).items() if isinstance(value, str)}
-        asking = positions_asking(request)
-        where, count = f"pod {read_pod_ref(pod)}", len(request.containers)
-        return read_allocation(annotations, self.allocation_keys, count, where, asking=asking, node=node)
+    def _adopt(self, pod: Pod, bound: BoundPod) -> None:
+        """Charge what the pod holds. What it once held it still holds, whatever becomes of its annotations."""
+        complaints = bound.complaints
+        known = self.ledger.holding(bound.ref.uid)
+        keeps = known is not None and known.allocation.shares and known.allocation.node == bound.node
+        if bound.allocation is None and known is not None and keeps:
+            if known.state is State.BOUND:
+                named = f"pod {bound.ref} holds cards on {bound.node} that its annotations no longer name"
+                complaints = (*complaints, f"{named}; they stay taken")
+            if bound.is_initialised:
+                self.ledger.settle(bound.ref.uid)
+        else:
+            put_pod(self.ledger, bound)
+        self._complain(f"pod {bound.ref}", complaints)
+        if bound.lacks_cards and pod.metadata.deletion_timestamp is None:
+            self.lacks_cards(identify(pod).key)
 
-    def _complain(self, where: str, complaints: tuple[str, ...]) -> None:
+    def _tell_of_pods_without_cards(self, node: str) -> None:
+        for holding in self.ledger.holdings_on(node):
+            if holding.request.wants_devices and not holding.allocation.shares:
+                self.lacks_cards(ObjectKey(holding.ref.namespace, holding.ref.name))
+
+    def _complain(self, where: str, complaints: Complaints) -> None:
         if self.complaints.get(where, ()) == complaints:
             return
         if complaints:
@@ -139,18 +168,18 @@ class World:
             del self.complaints[where]
 
 
-def _is_initialised(pod: Pod) -> bool:
-    return any(said.type == "Initialized" and said.status == "True" for said in pod.status.conditions or ())
+def _says_the_same(one: CachedNode, other: CachedNode) -> bool:
+    """Heartbeats change a node without saying anything new."""
+    before, after = one.metadata, other.metadata
+    said = (before.labels, before.annotations, one.spec, one.status)
+    return said == (after.labels, after.annotations, other.spec, other.status)
 
 
-def _containers(pod: Pod) -> tuple[object, ...]:
-    return (*(pod.spec.init_containers or ()), *pod.spec.containers)
-
-
-def positions_asking(request: PodRequest) -> dict[str, list[int]]:
-    """Which containers ask for cards of each vendor, by position."""
-    positions: dict[str, list[int]] = {}
-    for position, container in enumerate(request.containers):
-        for device in container.devices:
-            positions.setdefault(device.vendor, []).append(position)
-    return positions
+def _holds_the_same(one: Pod, other: Pod) -> bool:
+    """On its node most of what happens to a pod changes nothing about its cards."""
+    before, after = one.metadata, other.metadata
+    if before.uid != after.uid or not other.spec.node_name or one.spec.node_name != other.spec.node_name:
+        return False
+    status = (one.status.phase, one.status.conditions) == (other.status.phase, other.status.conditions)
+    ending = before.deletion_timestamp == after.deletion_timestamp
+    return status and ending and before.annotations == after.annotations and one.spec == other.spec

@@ -11,8 +11,7 @@ from tessera.model.requests import PolicyChoice
 from tessera.scheduler.nodes import CachedNode
 from tessera.scheduler.world import World
 from tessera.vendors.loading import load_catalogue
-from tessera.vendors.reporting import report_capacity, report_cards
-from tessera.vendors.simulated import parse_plan, simulate
+from testbed.node_documents import NodeShape, registered_node
 
 CATALOGUE = load_catalogue()
 
@@ -26,12 +25,7 @@ def a_world(**cards: str) -> World:
 
 
 def node_document(name: str, plan: str) -> dict[str, Any]:
-    inventory = simulate(name, parse_plan(plan), CATALOGUE)
-    room = {"cpu": "64", "memory": "512Gi", "pods": "110", **report_capacity(inventory, CATALOGUE)}
-    return {
-        "metadata": {"name": name, "annotations": report_cards(name, inventory, CATALOGUE)},
-        "status": {"capacity": room, "allocatable": room},
-    }
+    return registered_node(name, NodeShape(plan, cpu="64", memory="512Gi", pods="110"), CATALOGUE)
 
 
 def put_node(world: World, name: str, plan: str) -> None:

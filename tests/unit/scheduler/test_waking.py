@@ -1,5 +1,6 @@
 """A pod that was refused is woken when it fits, once for each change, and a few at a time."""
 
+import msgspec
 import pytest
 
 from tessera.kube.caching import Change
@@ -26,7 +27,7 @@ class Patches:
 
 def a_waiting(*names: str, fits: bool) -> tuple[Waiting, Patches]:
     patches = Patches()
-    waiting = Waiting(patches, lambda _, __: fits)  # type: ignore[arg-type] # it patches and does nothing else
+    waiting = Waiting(patches, lambda _, __: fits, lambda _: REQUEST)  # type: ignore[arg-type] # it patches and does nothing else
     for name in names:
         waiting.remember(PodRef("default", name, f"uid-{name}"), REQUEST)
     return waiting, patches
@@ -63,7 +64,7 @@ async def test_of_many_a_few_are_woken_and_the_others_after_them():
 
 async def test_equal_pods_are_judged_once():
     asked: list[PodRequest] = []
-    waiting = Waiting(Patches(), lambda _, request: bool(asked.append(request)))  # type: ignore[arg-type] # as above
+    waiting = Waiting(Patches(), lambda _, request: bool(asked.append(request)), lambda _: REQUEST)  # type: ignore[arg-type] # as above
     for number in range(1000):
         waiting.remember(PodRef("default", f"web-{number}", f"uid-{number}"), REQUEST)
     waiting.note_change()
@@ -80,6 +81,40 @@ async def test_a_pod_that_is_bound_or_gone_waits_no_longer():
     assert len(waiting) == 1
 
 
+async def test_a_pod_that_was_refused_before_we_started_is_woken_once_when_it_fits():
+    waiting, patches = a_waiting(fits=True)
+    waiting.pod_changed(Change(ObjectKey("default", "new"), None, CACHED_PODS.decode(a_waiting_pod("new"), "pods")))
+    found: list[str] = []
+    waiting.found = lambda: found.append("look")
+    refused = CACHED_PODS.decode(a_waiting_pod("old", REFUSED), "pods")
+    waiting.pod_changed(Change(ObjectKey("default", "old"), None, refused))
+    assert found == ["look"]
+    for _ in range(2):
+        waiting.note_change()
+        await waiting.wake("all")
+    assert patches.woken == ["old"]
+    waiting.pod_changed(Change(ObjectKey("default", "old"), refused, refused))
+    assert len(waiting) == 0, "who refuses it now, if not we, is no business of ours"
+
+
+async def test_a_pod_from_before_that_we_refuse_again_is_ours_to_wake():
+    waiting, patches = a_waiting(fits=True)
+    refused = CACHED_PODS.decode(a_waiting_pod("old", REFUSED), "pods")
+    waiting.pod_changed(Change(ObjectKey("default", "old"), None, refused))
+    waiting.remember(PodRef("default", "old", "uid-old"), REQUEST)
+    for _ in range(2):
+        waiting.note_change()
+        await waiting.wake("all")
+    assert patches.woken == ["old", "old"]
+
+
+def a_waiting_pod(name: str, *conditions: dict[str, str]) -> bytes:
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+    status = {"conditions": list(conditions)}
+    return msgspec.json.encode({"metadata": metadata, "spec": {"containers": [{"name": "main"}]}, "status": status})
+
+
+REFUSED = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
 BOUND = (
     b'{"metadata":{"name":"bound","namespace":"default","uid":"uid-bound"},'
     b'"spec":{"nodeName":"gpu-1","containers":[{"name":"main"}]}}'

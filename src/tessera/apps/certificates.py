@@ -1,0 +1,59 @@
+"""`tessera certificates`: what is made before the processes that use it start."""
+
+import os
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from tessera.admission.certificates.pod_local import PodLocal, is_good_for, make_pod_local
+from tessera.errors import InvalidRequest
+from tessera.kube.tls import Certificate
+
+PUBLIC, SECRET = 0o644, 0o600
+
+
+@click.group("certificates")
+def command() -> None:
+    """Make certificates for our own processes."""
+
+
+@command.command("pod-local")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Where ca.crt, tls.crt and tls.key go.")
+@click.option("--host", "hosts", multiple=True, required=True, help="A name or address to serve under; repeatable.")
+def pod_local(out: Path, hosts: tuple[str, ...]) -> None:
+    """Let kube-scheduler verify the extender beside it. What is there and good is left as it is."""
+    now = datetime.now(UTC)
+    try:
+        found = _read(out)
+        if found is None or not is_good_for(hosts, found, now):
+            out.mkdir(parents=True, exist_ok=True)
+            _write(out, make_pod_local(hosts, now))
+    except OSError as error:
+        raise InvalidRequest(
+            f"--out {out}: {error.filename or out} cannot be used: {error.strerror}, expected a directory that we may"
+            " write; name another"
+        ) from error
+
+
+def _read(out: Path) -> PodLocal | None:
+    with suppress(FileNotFoundError):
+        chain, key = (out / "tls.crt").read_bytes(), (out / "tls.key").read_bytes()
+        return PodLocal((out / "ca.crt").read_bytes(), Certificate(chain, key))
+    return None
+
+
+def _write(out: Path, made: PodLocal) -> None:
+    _replace(out / "ca.crt", made.authority, PUBLIC)
+    _replace(out / "tls.crt", made.serving.chain, PUBLIC)
+    _replace(out / "tls.key", made.serving.key, SECRET)
+
+
+def _replace(path: Path, content: bytes, mode: int) -> None:
+    """Whole or not at all, and never readable by more than it is meant for."""
+    begun = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
+        file.write(content)
+        os.fsync(file.fileno())
+    begun.replace(path)

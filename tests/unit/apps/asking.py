@@ -1,0 +1,27 @@
+"""Asks an app what a web server would, without one."""
+
+import asyncio
+from typing import Any, NamedTuple
+
+from starlette.applications import Starlette
+
+
+class Answer(NamedTuple):
+    status: int
+    content_type: str
+    body: bytes
+
+
+async def ask(app: Starlette, method: str, path: str, body: bytes = b"") -> Answer:
+    said, to_say = list[dict[str, Any]](), [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> dict[str, Any]:
+        return to_say.pop() if to_say else await asyncio.Future()  # then we hang on, and say nothing
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    scope = {"type": "http", "method": method, "path": path, "headers": [], "query_string": b"", "root_path": ""}
+    await app(scope, receive, send)
+    content_type = dict(said[0]["headers"]).get(b"content-type", b"").decode()
+    return Answer(said[0]["status"], content_type, b"".join(part.get("body", b"") for part in said[1:]))
