@@ -91,7 +91,7 @@ def serving_context(admission_api: Api) -> ssl.SSLContext:
 @pytest.fixture(scope="module")
 def webhook(admission_api: Api, serving_context: ssl.SSLContext) -> Iterator[WebhookServer]:
     """Our webhook, in force."""
-    server = WebhookServer(admission_api.host, 0, serving_context, Webhook(CATALOGUE, DEFAULT_SETTINGS))
+    server = WebhookServer(admission_api.host, serving_context, Webhook(CATALOGUE, DEFAULT_SETTINGS))
     manifest = webhook_manifest(CATALOGUE, DEFAULT_SETTINGS, UrlAddress(url=server.url))
     authority = admission_api.cluster.control_plane.authority.files.certificate.read_bytes()
     manifest["webhooks"][0]["clientConfig"]["caBundle"] = b64encode(authority).decode()

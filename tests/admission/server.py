@@ -1,49 +1,21 @@
-"""A web server around our handler, in the test process: what an app will mount at POST /webhook."""
+"""Our webhook behind a web server in the test process, which knows what it was asked."""
 
 import asyncio
 import json
 import ssl
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tessera.admission import Webhook
+from tests.https_server import HttpsServer, Said
 
 
-class WebhookServer:
+class WebhookServer(HttpsServer):
     """`asked` are the names of the pods that an API server asked about, each over a connection of its own."""
 
-    def __init__(self, host: str, port: int, context: ssl.SSLContext, webhook: Webhook) -> None:
+    def __init__(self, host: str, context: ssl.SSLContext, webhook: Webhook) -> None:
         self.asked: list[str] = []
-        asked = self.asked
+        self._webhook = webhook
+        super().__init__(host, context, self._answer)
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                asked.append(json.loads(body)["request"]["object"]["metadata"].get("name", ""))
-                answer = asyncio.run(webhook.handle(body))
-                self.send_response(answer.status)
-                self.send_header("Content-Type", answer.content_type)
-                self.send_header("Content-Length", str(len(answer.body)))
-                self.end_headers()
-                self.wfile.write(answer.body)
-
-            def log_message(self, format: str, *arguments: object) -> None:
-                """Keep quiet; a test asks for what was asked."""
-
-        self._server = ThreadingHTTPServer((host, port), Handler)
-        self._server.daemon_threads = True
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
-        self.url = f"https://{host}:{self._server.server_port}"
-
-    @contextmanager
-    def running(self) -> Iterator["WebhookServer"]:
-        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield self
-        finally:
-            self._server.shutdown()
-            thread.join()
-            self._server.server_close()
+    def _answer(self, _path: str, body: bytes) -> Said:
+        self.asked.append(json.loads(body)["request"]["object"]["metadata"].get("name", ""))
+        return Said(*asyncio.run(self._webhook.handle(body)))

@@ -6,6 +6,9 @@ there, and a request about which a condition fails is refused.
 
 from collections.abc import Iterable
 
+TOKENS_NODES = "request.userInfo.?extra[?'authentication.kubernetes.io/node-name'].orValue([])"
+"""The node that the user's token is bound to, as a list of one; of nobody else but pods and their likes."""
+
 
 def quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")

@@ -11,14 +11,13 @@ from typing import Any
 
 import msgspec
 
-from tessera.admission.expressions import list_of, quoted
+from tessera.admission.expressions import TOKENS_NODES, list_of, quoted
 from tessera.model.annotations import keys
 from tessera.model.annotations.extras import extra_keys
 from tessera.model.catalogue import Catalogue
 
 Document = dict[str, Any]
-_API = "admissionregistration.k8s.io/v1"
-_TOKENS_NODE = "authentication.kubernetes.io/node-name"
+API = "admissionregistration.k8s.io/v1"
 _OURS = (
     keys.DEVICES_TO_ALLOCATE,
     keys.SCHEDULING_RESULT,
@@ -60,7 +59,7 @@ def guarded_annotations(catalogue: Catalogue) -> tuple[str, ...]:
 def policy_manifests(catalogue: Catalogue, writers: Writers, *, name: str = "hami-allocations") -> tuple[Document, ...]:
     """The policy and what puts it in force."""
     policy = {
-        "apiVersion": _API,
+        "apiVersion": API,
         "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": name},
         "spec": {
@@ -74,13 +73,17 @@ def policy_manifests(catalogue: Catalogue, writers: Writers, *, name: str = "ham
             ],
         },
     }
-    binding = {
-        "apiVersion": _API,
+    return policy, put_in_force(name)
+
+
+def put_in_force(policy: str) -> Document:
+    """A policy without this does nothing."""
+    return {
+        "apiVersion": API,
         "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": {"policyName": name, "validationActions": ["Deny"]},
+        "metadata": {"name": policy},
+        "spec": {"policyName": policy, "validationActions": ["Deny"]},
     }
-    return policy, binding
 
 
 # Metadata can be changed through the status of a pod, and is copied from a Binding of either address.
@@ -113,11 +116,9 @@ def _differs(field: str) -> str:
 
 
 def _is_agent_of_node(writers: Writers) -> str:
-    user = "request.userInfo"
     return (
-        f"request.operation == 'UPDATE' && {user}.username in {list_of(writers.agents)} && has({user}.extra) && "
-        f"{quoted(_TOKENS_NODE)} in {user}.extra && "
-        f"oldObject.?spec.?nodeName.orValue('') in {user}.extra[{quoted(_TOKENS_NODE)}]"
+        f"request.operation == 'UPDATE' && request.userInfo.username in {list_of(writers.agents)} && "
+        f"oldObject.?spec.?nodeName.orValue('') in {TOKENS_NODES}"
     )
 
 
