@@ -9,7 +9,16 @@ import subprocess
 import sys
 
 ALL = ("decisions", "memory", "codecs", "kube_informer", "extender_filter", "density", "drift")
-ON_A_CLUSTER = ("testbed_start", "kube_cluster")
+ON_A_CLUSTER = (
+    "testbed_start",
+    "kube_cluster",
+    "filter_cluster",
+    "bind_rate",
+    "bind_to_running",
+    "admission",
+    "openb_cluster",
+    "idle",
+)
 
 if __name__ == "__main__":
     names = sys.argv[1:] or list(ALL)

@@ -23,10 +23,10 @@ from tessera.kube.listing import Page
 from tessera.kube.objects import Document
 from tessera.kube.pods import CACHED_PODS, Pod
 from testbed.cluster import Cluster
+from testbed.creating import create_all
 
 COUNT = 10_000
 NAMESPACE = "bench"
-AT_ONCE = 16
 
 
 def main() -> None:
@@ -52,16 +52,8 @@ async def _measure(cluster: Cluster) -> None:
 async def _make_pods(client: Client) -> None:
     await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     await client.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default"}}, namespace=NAMESPACE)
-    numbers = iter(range(COUNT))
     began = time.perf_counter()
-
-    async def make() -> None:
-        for number in numbers:
-            await client.create(PODS, _creatable(number), namespace=NAMESPACE)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(AT_ONCE):
-            group.create_task(make())
+    await create_all(client, PODS, map(_creatable, range(COUNT)), namespace=NAMESPACE)
     print(f"  pods created                     {COUNT / (time.perf_counter() - began):8.0f} each second")
 
 

@@ -1,11 +1,13 @@
 """Agents of nodes that do not exist: they say what real agents say, as often, through the same reports.
 
-A register is written when its cards change and never else; the handshake every four minutes, all nodes within one short
-window. A scheduler that asks ("Requesting_…") is answered at once, as HAMi's is by its device plugins.
+A register is written when its cards change and never else; the handshake every four minutes by the clock on the wall,
+so that all nodes write within one short window: each of these writes wakes every pod that waits, and between two
+windows nothing does. A scheduler that asks ("Requesting_…") is answered at once, as HAMi's is by its device plugins.
 """
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future, wait
 from datetime import UTC, datetime
@@ -28,6 +30,8 @@ from tessera.vendors.reporting import report_alive, report_cards
 HANDSHAKE_EVERY_S = 240
 AT_ONCE = 32
 RETRY_S = 1.0
+DRIFT_S = 0.05
+"""A sleep does not go by the clock on the wall; whoever wakes early must not find the same window ahead once more."""
 
 
 class Agents:
@@ -84,7 +88,7 @@ class Agents:
             tasks.create_task(nodes.run())
             tasks.create_task(self._answer_requests())
             while True:
-                await asyncio.sleep(HANDSHAKE_EVERY_S)
+                await asyncio.sleep(until_window_s(time.time()) + DRIFT_S)
                 for node in self._inventories:
                     self._asked.put_nowait(node)
 
@@ -133,6 +137,11 @@ class Agents:
 
     def _call(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self._spawn(work).result()
+
+
+def until_window_s(now_s: float) -> float:
+    """How long until the clock on the wall next begins a window of handshakes."""
+    return HANDSHAKE_EVERY_S - now_s % HANDSHAKE_EVERY_S
 
 
 def _asks(handshake: str) -> bool:

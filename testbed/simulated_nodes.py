@@ -6,35 +6,29 @@ agents speak as real ones do.
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tessera.kube.access import find_access
 from tessera.kube.client import Client
 from tessera.kube.kinds import NODES
+from tessera.kube.objects import Document
 from tessera.vendors.loading import load_catalogue
 from tessera.vendors.managers import Inventory
-from tessera.vendors.reporting import report_capacity
-from tessera.vendors.simulated import parse_plan, simulate
 from testbed.agents import Agents
 from testbed.building import Programs
 from testbed.control_plane import ControlPlane
+from testbed.creating import create_all
 from testbed.machine import Machine
+from testbed.node_documents import EIGHT_CARDS, NodeShape, node_document
 
 KEPT_BY_KWOK = "kwok.x-k8s.io/node"
-AT_ONCE = 32
 
 
-class NodeShape(NamedTuple):
-    """What a simulated node has; `cards` as in `tessera simulate`, for example "8xA100-SXM4-80GB"."""
+class SimulatedNode(NamedTuple):
+    """A node whose cards are known one by one."""
 
-    cards: str = "8xA100-SXM4-80GB"
-    cpu: str = "128"
-    memory: str = "1Ti"
-    pods: str = "250"
-    labels: Mapping[str, str] = {"gpu": "on"}
-
-
-EIGHT_CARDS = NodeShape()
+    shape: NodeShape
+    inventory: Inventory
 
 
 class SimulatedNodes:
@@ -61,37 +55,18 @@ class SimulatedNodes:
 
     def add(self, names: Sequence[str], shape: NodeShape = EIGHT_CARDS) -> None:
         """Returns when all are registered and their agents have reported."""
-        plan = parse_plan(shape.cards)
-        inventories = {name: simulate(name, plan, self._catalogue) for name in names}
-        asyncio.run(self._create({name: self._node(name, shape, found) for name, found in inventories.items()}))
-        self.agents.set_cards(inventories)
+        self.put({name: SimulatedNode(shape, shape.inventory(name, self._catalogue)) for name in names})
 
-    def _node(self, name: str, shape: NodeShape, inventory: Inventory) -> dict[str, Any]:
-        room = {"cpu": shape.cpu, "memory": shape.memory, "pods": shape.pods, "ephemeral-storage": "1Ti"}
-        room |= report_capacity(inventory, self._catalogue)
-        labels = {
-            "kubernetes.io/hostname": name,
-            "kubernetes.io/os": "linux",
-            "kubernetes.io/arch": "amd64",
-            "type": "kwok",
-        }
-        return {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "annotations": {KEPT_BY_KWOK: "fake"}, "labels": {**labels, **shape.labels}},
-            "status": {"capacity": room, "allocatable": room},
-        }
+    def put(self, nodes: Mapping[str, SimulatedNode]) -> None:
+        """The same for nodes that differ from each other."""
+        kept = {KEPT_BY_KWOK: "fake"}
+        documents = [node_document(name, *node, self._catalogue, kept) for name, node in nodes.items()]
+        asyncio.run(self._create(documents))
+        self.agents.set_cards({name: node.inventory for name, node in nodes.items()})
 
-    async def _create(self, nodes: Mapping[str, dict[str, Any]]) -> None:
-        turns = asyncio.Semaphore(AT_ONCE)
-
-        async def create(client: Client, node: dict[str, Any]) -> None:
-            async with turns:
-                await client.create(NODES, node)
-
-        async with Client(self._access) as client, asyncio.TaskGroup() as tasks:
-            for node in nodes.values():
-                tasks.create_task(create(client, node))
+    async def _create(self, nodes: Sequence[Document]) -> None:
+        async with Client(self._access) as client:
+            await create_all(client, NODES, nodes)
 
     def stop(self) -> None:
         self.agents.stop()
