@@ -5,9 +5,11 @@ sentence costs more than to decide, so each is kept until its row changes. None 
 counts the nodes that say the same.
 """
 
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
+import numpy as np
 from msgspec.structs import replace
 
 from tessera.engine.arrays import Rows
@@ -41,12 +43,14 @@ class Sentences:
     def of(self, request: PodRequest, rows: Rows, explain: Explain) -> list[str]:
         """One sentence for each row; `explain` is asked about those of which none is known that still holds."""
         said = self._current(request)
-        new = rows[[int(row) not in said.by_row for row in rows]] if said.by_row else rows
-        if len(new):
-            said.by_row |= zip(map(int, new), map(_render_alone, explain(new)), strict=True)
+        wanted: list[int] = rows.tolist()
+        new = [row for row in wanted if row not in said.by_row] if said.by_row else wanted
+        if new:
+            told = map(sys.intern, map(_render_alone, explain(np.array(new, np.intp))))  # hundreds of nodes say the same
+            said.by_row |= zip(new, told, strict=True)
             self._kept += len(new)
             self._make_room(request)
-        return [said.by_row[int(row)] for row in rows]
+        return list(map(said.by_row.__getitem__, wanted))
 
     def _current(self, request: PodRequest) -> _Said:
         fleet, said = self._fleet, self._said.get(request)

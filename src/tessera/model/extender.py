@@ -78,7 +78,7 @@ class FilterResult(_Message, frozen=True, kw_only=True):
     error: str = ""
 
 
-class HostPriority(_Message, frozen=True, kw_only=True):
+class HostPriority(_Message, frozen=True):
     host: str
     score: int
 

@@ -83,7 +83,7 @@ class Extender:
         args = read_args(body, ExtenderArgs)
         names = args.names()
         scores = self._phases.score(args.pod, names, self._clock.monotonic_s())
-        return self._encode([HostPriority(host=name, score=score) for name, score in zip(names, scores, strict=True)])
+        return self._encode(list(map(HostPriority, names, scores)))
 
     async def bind(self, body: bytes) -> bytes:
         try:

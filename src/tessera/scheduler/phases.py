@@ -5,10 +5,11 @@ scorers still count; Score tells them apart so finely that the policy's choice i
 """
 
 from collections.abc import Callable, Sequence
+from itertools import compress, repeat
 
 import numpy as np
 
-from tessera.engine.arrays import Longs, Rows
+from tessera.engine.arrays import Bools, Longs, Rows
 from tessera.engine.quota import check_request
 from tessera.model.extender import MAX_SCORE
 from tessera.model.pods import read_pod_ref
@@ -18,6 +19,7 @@ from tessera.scheduler.offers import Offers
 from tessera.scheduler.world import World
 
 MOST_SEEN = 100_000
+UNKNOWN = -1
 
 
 class Verdict:
@@ -75,36 +77,36 @@ class Phases:
         self._notice(ref, request)
         self.offers.expire(now_s)
         self.offers.withdraw(ref.uid)
-        rows = np.array([self._fleet.row_of.get(name, -1) for name in names], np.intp)
+        rows = self._rows_of(names)
         levels, best = self._levels(request, rows)
         if best is not None:
             self._offer(ref, request, best, now_s)
         return levels.tolist()
 
     def _judge(self, request: PodRequest, names: Sequence[str]) -> Verdict:
-        fits: list[bool] = self._world.decider.fits(request).tolist()
-        row_of = self._fleet.row_of
-        passed, refused, failed = list[str](), list[int](), dict[str, str]()
-        for name in names:
-            row = row_of.get(name)
-            if row is None:
-                failed[name] = self._world.why_unknown(name)
-            elif fits[row]:
-                passed.append(name)
-            else:
-                refused.append(row)
-        if not passed:
-            passed = self._passing_without_offers(request, refused)
-            refused = [row for row in refused if self._fleet.names[row] not in passed]
-        sentences = self._world.decider.sentences(request, np.array(refused, np.intp))
-        failed |= zip([self._fleet.names[row] for row in refused], sentences, strict=True)
-        return Verdict(passed, failed)
+        rows = self._rows_of(names)
+        known = rows != UNKNOWN
+        passing = known.copy()
+        passing[known] = self._world.decider.fits(request)[rows[known]]
+        if not passing.any():
+            passing = self._passing_without_offers(request, names, rows)
+        refused = known & ~passing
+        sentences = self._world.decider.sentences(request, rows[refused])
+        failed = dict(zip(_chosen(names, refused), sentences, strict=True))
+        failed |= {name: self._world.why_unknown(name) for name in _chosen(names, ~known)}
+        return Verdict(_chosen(names, passing), failed)
 
-    def _passing_without_offers(self, request: PodRequest, refused: list[int]) -> list[str]:
+    def _rows_of(self, names: Sequence[str]) -> Rows:
+        """The row of each node, UNKNOWN for one that has none."""
+        return np.fromiter(map(self._fleet.row_of.get, names, repeat(UNKNOWN)), np.intp, len(names))
+
+    def _passing_without_offers(self, request: PodRequest, names: Sequence[str], rows: Rows) -> Bools:
         """Where nothing else is left, offers do not count: they are guesses, and must not make a pod wait."""
         crowded = self.offers.nodes()
-        names = [(self._fleet.names[row], row) for row in refused]
-        return [name for name, row in names if name in crowded and self._fits_without_offers(request, name, row)]
+        passing = np.zeros(len(rows), bool)
+        for position, (name, row) in enumerate(zip(names, rows.tolist(), strict=True)):
+            passing[position] = name in crowded and self._fits_without_offers(request, name, row)
+        return passing
 
     def _fits_without_offers(self, request: PodRequest, name: str, row: int) -> bool:
         with self.offers.set_aside(lambda offer: offer.allocation.node == name):
@@ -113,12 +115,12 @@ class Phases:
     def _levels(self, request: PodRequest, rows: Rows) -> tuple[Longs, int | None]:
         """Scores stretched over the whole range, the best alone at its top; nodes that only just do not fit get 0."""
         levels = np.zeros(len(rows), np.int64)
-        if not (rows >= 0).any():
+        if (rows == UNKNOWN).all():
             return levels, None
         candidates = self._world.decider.candidates(request)
         scores = np.full(len(self._fleet.alive), -np.inf)
         scores[candidates.rows] = candidates.scores
-        found = np.where(rows >= 0, scores[rows], -np.inf)
+        found = np.where(rows != UNKNOWN, scores[rows], -np.inf)
         fitting = np.isfinite(found).nonzero()[0]
         if not len(fitting):
             return levels, None
@@ -144,3 +146,7 @@ class Phases:
             self._seen.clear()
         self._seen[ref.uid] = None
         self._world.decider.observe(request)
+
+
+def _chosen(names: Sequence[str], which: Bools) -> list[str]:
+    return list(compress(names, which.tolist()))
