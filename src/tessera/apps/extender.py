@@ -56,6 +56,7 @@ MOST_SILENT_S = 180.0
 @click.option("--webhook-host", multiple=True, help="A name under which the API server calls it; may be repeated.")
 @click.option("--metrics", default="", help="Where to serve /metrics and /ledger alone, in plain HTTP.")
 @click.option("--legacy-metrics/--no-legacy-metrics", default=True, show_default=True, help="HAMi's old names too.")
+@click.option("--bind-events", is_flag=True, help="HAMi's event for each bind; kube-scheduler has its own.")
 @click.option("--node-policy", default="binpack", show_default=True, help="For pods that name no node policy.")
 @click.option("--card-policy", default="spread", show_default=True, help="For pods that name no card policy.")
 @click.option("--leader-elect", is_flag=True, help="One of several replicas decides, the one that has the lease.")
@@ -105,7 +106,7 @@ class Scheduling:
         )
         self._recorder = Recorder(client, component=COMPONENT, host=socket.gethostname())
         self.figures = Figures(Standing(self.world, self.waiting, self.recovery.drift, self._recorder, self.decides))
-        teller = Teller(self._recorder)
+        teller = Teller(self._recorder, tells_binds=options.bind_events)
         self.recovery.late.refused_late = teller.not_bound
         early, witness = EarlyNodes(self.world, nodes.get, pods.get), Reporter(self.figures, teller)
         binder = Binder(self.recovery.commits, self.world, pods.get, hold_back=early.check)

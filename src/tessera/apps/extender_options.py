@@ -31,6 +31,7 @@ class Flags(TypedDict):
     webhook_host: tuple[str, ...]
     metrics: str
     legacy_metrics: bool
+    bind_events: bool
     node_policy: str
     card_policy: str
     leader_elect: bool
@@ -55,6 +56,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     webhook: SecureAddress | None
     metrics: Address | None
     legacy_metrics: bool
+    bind_events: bool
     leader_elect: bool
     follow_lease: ObjectKey | None
     follow_host: str
@@ -69,6 +71,7 @@ def read_options(flags: Flags) -> Options:
         webhook=_read_webhook(flags),
         metrics=read_address("--metrics", flags["metrics"]),
         legacy_metrics=flags["legacy_metrics"],
+        bind_events=flags["bind_events"],
         leader_elect=flags["leader_elect"],
         follow_lease=_read_key("--follow-lease", flags["follow_lease"]),
         follow_host=flags["follow_host"] or socket.gethostname(),

@@ -11,8 +11,8 @@ from typing import Protocol
 import msgspec
 from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from starlette.applications import Starlette
 from starlette.responses import Response, StreamingResponse
+from starlette.types import ASGIApp
 
 from tessera.admission import DEFAULT_SETTINGS, Webhook
 from tessera.admission.certificates import Keeper, ServingContext, follow_files
@@ -81,7 +81,7 @@ class Listeners:
         has_certificate = self._options.webhook is None or self._webhook_certificate.shown is not None
         return self._served.has_read_all() and has_certificate
 
-    def _everything(self) -> Starlette:
+    def _everything(self) -> ASGIApp:
         posts = {**self._verbs(), PATH: self._reviews.answer}
         return make_app(posts, is_ready=self._served.decides, pages=self._pages())
 
@@ -97,10 +97,10 @@ class Listeners:
             "/prioritize": either(ours["/prioritize"], volcano["prioritize"]),
         }
 
-    def _webhook_alone(self) -> Starlette:
+    def _webhook_alone(self) -> ASGIApp:
         return make_app({PATH: self._reviews.answer}, is_ready=self.is_serving, most_bytes=MOST_REVIEW_BYTES)
 
-    def _figures_alone(self) -> Starlette:
+    def _figures_alone(self) -> ASGIApp:
         return make_app(is_ready=self.is_serving, pages=self._pages())
 
     def _pages(self) -> dict[str, Page]:
@@ -124,9 +124,9 @@ class Listeners:
         return Keeper(self._client, where.certificate, context).run()
 
 
-def _plain(address: Address | None, app: Starlette) -> list[Listener]:
+def _plain(address: Address | None, app: ASGIApp) -> list[Listener]:
     return [Listener(app, *address)] if address else []
 
 
-def _secure(where: SecureAddress | None, app: Starlette, certificate: ServingContext) -> list[Listener]:
+def _secure(where: SecureAddress | None, app: ASGIApp, certificate: ServingContext) -> list[Listener]:
     return [Listener(app, *where.address, certificate.context)] if where else []

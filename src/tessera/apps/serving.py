@@ -15,11 +15,13 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tessera.errors import InvalidInput, InvalidRequest, NotReady
 
 Handler = Callable[[bytes], Awaitable[bytes | Response]]
 Page = Callable[[], Awaitable[Response]]
+Answer = Callable[[Request], Awaitable[Response]]
 NO_POSTS: Mapping[str, Handler] = {}
 NO_PAGES: Mapping[str, Page] = {}
 KEEP_ALIVE_S = 600
@@ -33,7 +35,7 @@ MOST_BYTES = 256 * 2**20
 class Listener(NamedTuple):
     """Without `tls` plain HTTP."""
 
-    app: Starlette
+    app: ASGIApp
     host: str
     port: int
     tls: ssl.SSLContext | None = None
@@ -46,7 +48,7 @@ def make_app(
     metrics: CollectorRegistry | None = None,
     pages: Mapping[str, Page] = NO_PAGES,
     most_bytes: int = MOST_BYTES,
-) -> Starlette:
+) -> ASGIApp:
     """`posts` answer JSON unless they say otherwise; `pages` are what GET shows beside /healthz and /readyz.
 
     A body of more than `most_bytes` is not read to its end.
@@ -62,24 +64,38 @@ def make_app(
         return Response(generate_latest(metrics), media_type=CONTENT_TYPE_LATEST) if metrics else Response()
 
     shown = {"/metrics": show_metrics, **pages} if metrics else pages
-    return Starlette(
-        routes=[
-            Route("/healthz", healthz),
-            Route("/readyz", readyz),
-            *(Route(path, _shown(page)) for path, page in shown.items()),
-            *(Route(path, _posted(handler, most_bytes), methods=["POST"]) for path, handler in posts.items()),
-        ]
-    )
+    answers = {path: _posted(handler, most_bytes) for path, handler in posts.items()}
+    routes = [
+        Route("/healthz", healthz),
+        Route("/readyz", readyz),
+        *(Route(path, _shown(page)) for path, page in shown.items()),
+        *(Route(path, answer, methods=["POST"]) for path, answer in answers.items()),
+    ]
+    return _straight_to(answers, Starlette(routes=routes))
 
 
-def _shown(page: Page) -> Callable[[Request], Awaitable[Response]]:
+def _straight_to(answers: Mapping[str, Answer], others: ASGIApp) -> ASGIApp:
+    """What is asked for each pod does not pass the layers of a web framework; all else does."""
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        answer = answers.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
+        if answer is None:
+            await others(scope, receive, send)
+            return
+        response = await answer(Request(scope, receive))
+        await response(scope, receive, send)
+
+    return app
+
+
+def _shown(page: Page) -> Answer:
     async def answer(_: Request) -> Response:
         return await page()
 
     return answer
 
 
-def _posted(handler: Handler, most_bytes: int) -> Callable[[Request], Awaitable[Response]]:
+def _posted(handler: Handler, most_bytes: int) -> Answer:
     async def answer(request: Request) -> Response:
         body = await _read(request, most_bytes)
         if body is None:
@@ -132,7 +148,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(app: Starlette, host: str, port: int) -> None:
+async def serve(app: ASGIApp, host: str, port: int) -> None:
     """Until SIGTERM or SIGINT, or until cancelled."""
     await serve_all(Listener(app, host, port))
 
@@ -161,6 +177,8 @@ def _config(listener: Listener) -> uvicorn.Config:
     config = uvicorn.Config(
         listener.app,
         access_log=False,
+        proxy_headers=False,
+        server_header=False,
         lifespan="off",
         log_level="warning",
         timeout_keep_alive=KEEP_ALIVE_S,

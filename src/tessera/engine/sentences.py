@@ -46,7 +46,7 @@ class Sentences:
         wanted: list[int] = rows.tolist()
         new = [row for row in wanted if row not in said.by_row] if said.by_row else wanted
         if new:
-            told = map(sys.intern, map(_render_alone, explain(np.array(new, np.intp))))  # hundreds of nodes say the same
+            told = map(sys.intern, map(_render_alone, explain(np.array(new, np.intp))))  # many say the same
             said.by_row |= zip(new, told, strict=True)
             self._kept += len(new)
             self._make_room(request)

@@ -113,6 +113,10 @@ class AnnotationKeys(Entry, frozen=True, kw_only=True):
         lists = (*self.to_allocate_aliases, *self.allocated_aliases)
         return (*named, *self.register_aliases, *self.handshake_aliases, *lists)
 
+    def handshakes(self) -> tuple[str, ...]:
+        """Where an agent says that it lives."""
+        return (*((self.handshake,) if self.handshake else ()), *self.handshake_aliases)
+
     def registers(self) -> tuple[str, ...]:
         """Where the cards may stand, in the order in which to look."""
         return (*((self.register,) if self.register else ()), *self.register_aliases)

@@ -27,7 +27,7 @@ from tessera.scheduler.world import World
 T = TypeVar("T")
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
-EVERY_S = 60.0
+EVERY_S = 300.0
 SETTLE_S = 2.0
 PAGE = 100
 SLICE = 4

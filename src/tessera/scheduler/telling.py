@@ -23,8 +23,11 @@ class _Told(NamedTuple):
 
 
 class Teller:
-    def __init__(self, recorder: Recorder, *, clock: Clock = SYSTEM_CLOCK) -> None:
+    """`tells_binds` is for those who look for HAMi's events; kube-scheduler tells of each pod that it has placed."""
+
+    def __init__(self, recorder: Recorder, *, tells_binds: bool = False, clock: Clock = SYSTEM_CLOCK) -> None:
         self._recorder = recorder
+        self._tells_binds = tells_binds
         self._clock = clock
         self._told: OrderedDict[str, _Told] = OrderedDict()
 
@@ -35,7 +38,8 @@ class Teller:
 
     def bound(self, ref: PodRef, node: str) -> None:
         self._told.pop(ref.uid, None)
-        self._recorder.normal(_about(ref), "BindingSucceed", f"Successfully binding node [{node}] to {ref}")
+        if self._tells_binds:
+            self._recorder.normal(_about(ref), "BindingSucceed", f"Successfully binding node [{node}] to {ref}")
 
     def not_bound(self, ref: PodRef, message: str) -> None:
         if self._is_news(ref.uid, message):

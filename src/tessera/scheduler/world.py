@@ -34,6 +34,7 @@ class World:
 
     def __init__(self, catalogue: Catalogue, *, default: PolicyChoice) -> None:
         self.catalogue = catalogue
+        self._handshakes = frozenset(key for vendor in catalogue for key in vendor.annotations.handshakes())
         self.reader = Reader(catalogue)
         self.ledger = Ledger()
         self.policies = PolicyBook(self.ledger.fleet, self.ledger.live, default=default)
@@ -78,7 +79,7 @@ class World:
             self.ledger.drop_node(name)
             self._complain(f"node {name}", ())
             return
-        if change.before is not None and _says_the_same(change.before, change.after):
+        if change.before is not None and self._says_the_same(change.before, change.after):
             return
         had_cards = self.has_cards(name)
         try:
@@ -90,6 +91,15 @@ class World:
         if not had_cards and self.has_cards(name):
             self._tell_of_pods_without_cards(name)
         self.freed()
+
+    def _says_the_same(self, one: CachedNode, other: CachedNode) -> bool:
+        """Heartbeats and handshakes change a node and say nothing that we go by."""
+        if one.metadata.labels != other.metadata.labels or (one.spec, one.status) != (other.spec, other.status):
+            return False
+        before, after = one.metadata.annotations or {}, other.metadata.annotations or {}
+        return before == after or all(
+            before.get(key) == after.get(key) or key in self._handshakes for key in before.keys() | after.keys()
+        )
 
     def pod_changed(self, change: Change[Pod]) -> None:
         pod = change.after
@@ -166,13 +176,6 @@ class World:
             log.warning("cannot be read", where=where, complaints=list(complaints))
         else:
             del self.complaints[where]
-
-
-def _says_the_same(one: CachedNode, other: CachedNode) -> bool:
-    """Heartbeats change a node without saying anything new."""
-    before, after = one.metadata, other.metadata
-    said = (before.labels, before.annotations, one.spec, one.status)
-    return said == (after.labels, after.annotations, other.spec, other.status)
 
 
 def _holds_the_same(one: Pod, other: Pod) -> bool:

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any, NamedTuple
 
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 
 class Answer(NamedTuple):
@@ -12,7 +12,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-async def ask(app: Starlette, method: str, path: str, body: bytes = b"") -> Answer:
+async def ask(app: ASGIApp, method: str, path: str, body: bytes = b"") -> Answer:
     said, to_say = list[dict[str, Any]](), [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receive() -> dict[str, Any]:

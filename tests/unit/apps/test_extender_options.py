@@ -25,6 +25,7 @@ DEFAULTS: Flags = {
     "webhook_host": (),
     "metrics": "",
     "legacy_metrics": True,
+    "bind_events": False,
     "node_policy": "binpack",
     "card_policy": "spread",
     "leader_elect": False,

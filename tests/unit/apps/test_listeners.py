@@ -53,6 +53,7 @@ def listening(served: Served) -> tuple[Listeners, dict[int, Any]]:
         webhook=SecureAddress(Address("127.0.0.1", 2), Path("/nowhere")),
         metrics=Address("127.0.0.1", 3),
         legacy_metrics=False,
+        bind_events=False,
         leader_elect=False,
         follow_lease=None,
         follow_host="",

@@ -71,7 +71,13 @@ def test_each_pod_is_told_of_itself(teller: Teller, heard: Heard):
     assert len(heard.events) == 2
 
 
-def test_binding_is_told_in_the_words_of_hami(teller: Teller, heard: Heard):
+def test_a_bind_is_told_by_kube_scheduler_and_not_again_by_us(teller: Teller, heard: Heard):
+    teller.bound(WEB, "gpu-7")
+    assert not heard.events
+
+
+def test_binding_is_told_in_the_words_of_hami_where_somebody_wants_them(heard: Heard):
+    teller = Teller(heard, tells_binds=True)  # type: ignore[arg-type] # as much of a recorder as is asked
     teller.not_bound(WEB, "the card was taken")
     teller.bound(WEB, "gpu-7")
     assert heard.events == [

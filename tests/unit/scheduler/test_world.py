@@ -2,10 +2,13 @@
 
 import msgspec
 
+from tessera.kube.caching import Change
+from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import Pod
 from tessera.model.annotations.binding import bind_marks
+from tessera.scheduler.nodes import CachedNode
 from tessera.scheduler.phases import Phases
-from tests.unit.scheduler.cluster import a_pod, a_world, put_node, see, see_deleted
+from tests.unit.scheduler.cluster import a_pod, a_world, node_document, put_node, see, see_deleted
 
 WHOLE = 81_920
 
@@ -63,6 +66,22 @@ def test_a_pod_that_only_changes_is_no_room_and_wakes_nobody():
     world.freed = lambda: told.append("freed")
     see(world, a_pod("waiting"))
     assert told == []
+
+
+def test_a_handshake_or_a_heartbeat_is_no_news():
+    world = a_world(n1="1xT4")
+    document = node_document("n1", "1xT4")
+    first = msgspec.convert(document, CachedNode)
+    document["metadata"]["resourceVersion"] = "2"
+    document["metadata"]["annotations"]["hami.io/node-handshake-nvidia"] = "Reported later"
+    told, before = list[None](), world.ledger.fleet.sequence
+    world.freed = lambda: told.append(None)
+    world.node_changed(Change(ObjectKey("", "n1"), first, msgspec.convert(document, CachedNode)))
+    assert (world.ledger.fleet.sequence, told) == (before, [])
+    document["metadata"]["annotations"]["hami.io/device-cordon"] = "GPU-1"
+    world.node_changed(Change(ObjectKey("", "n1"), first, msgspec.convert(document, CachedNode)))
+    assert world.ledger.fleet.sequence > before
+    assert told
 
 
 def test_pods_on_a_node_that_registers_its_cards_later_are_told_of_then():
