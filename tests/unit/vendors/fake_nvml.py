@@ -127,7 +127,7 @@ class FakeNvml:
     def nvmlDeviceRegisterEvents(self, handle: int, _: int, events: int) -> None:  # noqa: N802
         self.watched[events].add(handle)
 
-    def nvmlEventSetWait_v2(self, events: int, _: int) -> Any:  # noqa: N802
+    def nvmlEventSetWait_v2(self, events: int, milliseconds: int) -> Any:  # noqa: ARG002, N802
         """The next of `faults`, pairs of a card and an XID, that this set was made to hear of."""
         if self.wait_error:
             raise self.NVMLError(self.wait_error)
