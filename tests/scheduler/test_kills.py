@@ -27,6 +27,7 @@ QUIET_S = 20
 NODE = "gpu-0000"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
 Story = Callable[["Stage"], None]
+TRIES = 3
 
 
 class Stage(Scheduling):
@@ -235,8 +236,13 @@ def away_from(app: str) -> dict[str, Any]:
 def tell_for_each_write(stage: Stage, story: Story, *always: Fault) -> None:
     writes = [write for write in tell(stage, story, *always) if write not in {fault.write for fault in always}]
     cases = [Fault(write, moment, stage.kill) for write in writes for moment in Moment]
-    missed = [case for case in cases if case.write not in tell(stage, story, *always, case)]
+    missed = [case for case in cases if not comes_to_it(stage, story, *always, case)]
     assert len(missed) <= len(cases) // 4, f"the story was another each time, these writes did not come: {missed}"
+
+
+def comes_to_it(stage: Stage, story: Story, *faults: Fault) -> bool:
+    """Whether the last of the faults came. Whose turn it is when is up to chance, so it may take another try."""
+    return any(faults[-1].write in tell(stage, story, *faults) for _ in range(TRIES))
 
 
 def tell(stage: Stage, story: Story, *faults: Fault) -> list[str]:

@@ -19,10 +19,10 @@ from tessera.node.plugin import OPTIONS, TilePlugin
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 LOOK_AGAIN_S = 0.1
-"""A pod that a kubelet finds at its start is refused for good if we have not registered by then."""
+HURRY_S = 0.02
+"""While no kubelet listens: a pod that one finds at its start is refused for good if we have not registered by then."""
 DEAF_S = 5.0
 """A kubelet that registered us and listens to nobody has given us up."""
-STOP_S = 1.0
 
 
 class PluginServer:
@@ -42,7 +42,7 @@ class PluginServer:
         while True:
             kubelet = self._kubelet.incarnation()
             if kubelet is None:
-                await self._clock.sleep(LOOK_AGAIN_S)
+                await self._clock.sleep(HURRY_S)
                 continue
             try:
                 await self._serve(kubelet)
@@ -52,7 +52,13 @@ class PluginServer:
                 log.warning(
                     "device plugin not registered", resource=self._resource, error=str(error), failures=failures
                 )
-                await self._clock.sleep(self._backoff.wait_s(failures))
+                await self._rest(self._backoff.wait_s(failures), kubelet)
+
+    async def _rest(self, seconds: float, kubelet: tuple[int, int]) -> None:
+        """A kubelet that has started anew is not made to wait for what went wrong with the last one."""
+        until_s = self._clock.monotonic_s() + seconds
+        while self._clock.monotonic_s() < until_s and self._kubelet.incarnation() == kubelet:
+            await self._clock.sleep(HURRY_S)
 
     async def _serve(self, kubelet: tuple[int, int]) -> None:
         """Until the kubelet is another one, or our socket is gone."""
@@ -67,7 +73,7 @@ class PluginServer:
                 heard_s = now_s if self._plugin.listeners else heard_s
                 if now_s - heard_s > DEAF_S:
                     raise KubeletFailed("the kubelet does not listen to us any more; see the kubelet's log")
-                await self._clock.sleep(LOOK_AGAIN_S)
+                await self._clock.sleep(LOOK_AGAIN_S if self._plugin.listeners else HURRY_S)
             log.info("kubelet started anew", resource=self._resource)
 
     @asynccontextmanager
@@ -81,7 +87,7 @@ class PluginServer:
             yield
         finally:
             self.is_registered = False
-            await asyncio.shield(server.stop(STOP_S))
+            await asyncio.shield(server.stop(None))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

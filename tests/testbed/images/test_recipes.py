@@ -32,7 +32,7 @@ def sources(tmp_path: Path) -> Path:
     copy = tmp_path / "sources"
     shutil.copytree(ROOT / "src/tessera", copy / "src/tessera", ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "requirements").mkdir()
-    for name in ("LICENSE", "README.md", "pyproject.toml", "requirements/runtime.txt"):
+    for name in ("LICENSE", "README.md", "build_protocols.py", "pyproject.toml", "requirements/runtime.txt"):
         shutil.copy(ROOT / name, copy / name)
     return copy
 
