@@ -12,7 +12,7 @@ read by agents, never written, beyond what `guarding` lets them write on pods of
 from typing import Any
 
 from tessera.admission.expressions import TOKENS_NODES, either, list_of, quoted
-from tessera.admission.guarding import API, put_in_force
+from tessera.admission.policies import policy_in_force
 from tessera.model.annotations import keys
 from tessera.model.catalogue import Catalogue
 
@@ -36,29 +36,23 @@ def agent_policy_manifests(
     catalogue: Catalogue, agents: tuple[str, ...], *, name: str = "hami-agents"
 ) -> tuple[Document, ...]:
     """The policy and what puts it in force. `agents` are user names, as `guarding.service_account` makes them."""
-    policy = {
-        "apiVersion": API,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": _WRITES},
-            "matchConditions": [{"name": "an-agent", "expression": f"request.userInfo.username in {list_of(agents)}"}],
-            "variables": [{"name": key, "expression": value} for key, value in _variables(catalogue).items()],
-            "validations": [
-                _confine("nodes", _IS_OWN_NODE, "expected an agent to write its own node and no other"),
-                _confine(
-                    "nodes",
-                    "variables.foreign.size() == 0",
-                    "expected an agent to write its register, its handshake, its links and the label gpu alone",
-                    "variables.foreign.join(', ')",
-                ),
-                _confine("leases", _IS_OWN_LEASE, f"expected {LEASES}<node> in {NAMESPACE} that speaks for that node"),
-                _confine("pods", _IS_OWN_POD, "expected an agent to leave pods alone, but for notes on its own node's"),
-            ],
-        },
-    }
-    return policy, put_in_force(name)
+    return policy_in_force(
+        name,
+        writes=_WRITES,
+        concerns=("an-agent", f"request.userInfo.username in {list_of(agents)}"),
+        variables=_variables(catalogue),
+        validations=(
+            _confine("nodes", _IS_OWN_NODE, "expected an agent to write its own node and no other"),
+            _confine(
+                "nodes",
+                "variables.foreign.size() == 0",
+                "expected an agent to write its register, its handshake, its links and the label gpu alone",
+                "variables.foreign.join(', ')",
+            ),
+            _confine("leases", _IS_OWN_LEASE, f"expected {LEASES}<node> in {NAMESPACE} that speaks for that node"),
+            _confine("pods", _IS_OWN_POD, "expected an agent to leave pods alone, but for notes on its own node's"),
+        ),
+    )
 
 
 _WRITES: list[Document] = [

@@ -12,12 +12,12 @@ from typing import Any
 import msgspec
 
 from tessera.admission.expressions import TOKENS_NODES, list_of, quoted
+from tessera.admission.policies import policy_in_force
 from tessera.model.annotations import keys
 from tessera.model.annotations.extras import extra_keys
 from tessera.model.catalogue import Catalogue
 
 Document = dict[str, Any]
-API = "admissionregistration.k8s.io/v1"
 _OURS = (
     keys.DEVICES_TO_ALLOCATE,
     keys.SCHEDULING_RESULT,
@@ -58,32 +58,13 @@ def guarded_annotations(catalogue: Catalogue) -> tuple[str, ...]:
 
 def policy_manifests(catalogue: Catalogue, writers: Writers, *, name: str = "hami-allocations") -> tuple[Document, ...]:
     """The policy and what puts it in force."""
-    policy = {
-        "apiVersion": API,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {"matchPolicy": "Equivalent", "resourceRules": _WRITES_TO_PODS},
-            "matchConditions": [{"name": "not-the-scheduler", "expression": _not_among(writers.schedulers)}],
-            "variables": _variables(catalogue, writers),
-            "validations": [
-                _forbid("annotation", "variables.annotations"),
-                _forbid("label", "variables.labels"),
-            ],
-        },
-    }
-    return policy, put_in_force(name)
-
-
-def put_in_force(policy: str) -> Document:
-    """A policy without this does nothing."""
-    return {
-        "apiVersion": API,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": policy},
-        "spec": {"policyName": policy, "validationActions": ["Deny"]},
-    }
+    return policy_in_force(
+        name,
+        writes=_WRITES_TO_PODS,
+        concerns=("not-the-scheduler", _not_among(writers.schedulers)),
+        variables=_variables(catalogue, writers),
+        validations=(_forbid("annotation", "variables.annotations"), _forbid("label", "variables.labels")),
+    )
 
 
 # Metadata can be changed through the status of a pod, and is copied from a Binding of either address.
@@ -97,17 +78,16 @@ _WRITES_TO_PODS: list[Document] = [
 ]
 
 
-def _variables(catalogue: Catalogue, writers: Writers) -> list[Document]:
+def _variables(catalogue: Catalogue, writers: Writers) -> dict[str, str]:
     """`annotations` and `labels` are the keys among the guarded ones that the request sets, changes or removes."""
     is_new_pod = "request.operation == 'CREATE' && object.kind == 'Pod'"
-    expressions = {
+    return {
         "isAgentOfNode": _is_agent_of_node(writers),
         "guarded": list_of(guarded_annotations(catalogue)),
         "annotations": f"variables.guarded.filter(k, {_differs('annotations')} && !({is_new_pod} && k == "
         f"{quoted(keys.PIN)}))",
         "labels": f"[{quoted(keys.VGPU_NODE)}].filter(k, {_differs('labels')})",
     }
-    return [{"name": name, "expression": expression} for name, expression in expressions.items()]
 
 
 def _differs(field: str) -> str:

@@ -1,6 +1,5 @@
 """`tessera certificates`: what is made before the processes that use it start."""
 
-import os
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,6 +8,7 @@ import click
 
 from tessera.admission.certificates.pod_local import PodLocal, is_good_for, make_pod_local
 from tessera.errors import InvalidRequest
+from tessera.files import put_whole
 from tessera.kube.tls import Certificate
 
 PUBLIC, SECRET = 0o644, 0o600
@@ -45,15 +45,6 @@ def _read(out: Path) -> PodLocal | None:
 
 
 def _write(out: Path, made: PodLocal) -> None:
-    _replace(out / "ca.crt", made.authority, PUBLIC)
-    _replace(out / "tls.crt", made.serving.chain, PUBLIC)
-    _replace(out / "tls.key", made.serving.key, SECRET)
-
-
-def _replace(path: Path, content: bytes, mode: int) -> None:
-    """Whole or not at all, and never readable by more than it is meant for."""
-    begun = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as file:
-        file.write(content)
-        os.fsync(file.fileno())
-    begun.replace(path)
+    put_whole(out / "ca.crt", made.authority, mode=PUBLIC)
+    put_whole(out / "tls.crt", made.serving.chain, mode=PUBLIC)
+    put_whole(out / "tls.key", made.serving.key, mode=SECRET)

@@ -53,7 +53,6 @@ class NodeAgent:
         node = settings.node
         self._settings = settings
         self._sources = sources
-        self._catalogue = catalogue
         self._pods = Informer(client, CACHED_PODS, Selection(fields=f"spec.nodeName={node}"), indexes={BY_UID: _uid_of})
         self._kubelet = Kubelet(settings.kubelet_dir)
         self._store = TileStore(settings.state_dir, settings.cdi_dir)

@@ -31,10 +31,6 @@ class PodGroups:
         self._root = root
         self._kept_in: dict[str, Path] = {}
 
-    def is_alive(self, uid: str) -> bool:
-        """Whether a control group of the pod is there and holds processes."""
-        return bool(self.alive((uid,)))
-
     def alive(self, uids: Collection[str]) -> set[str]:
         """Those of the pods that are alive. All groups are walked once, and only for pods whose group is not known."""
         living = {uid for uid in uids if (known := self._kept_in.get(uid)) and _holds_processes(known)}

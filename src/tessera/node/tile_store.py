@@ -5,7 +5,6 @@ a restart of the agent all is still there.
 """
 
 import json
-import os
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from pathlib import Path
 import msgspec
 import structlog
 
+from tessera.files import put_whole
 from tessera.node.cdi import cdi_document
 from tessera.node.limits import FILE_NAME, limits_text
 from tessera.node.tiles import Tile
@@ -22,6 +22,7 @@ from tessera.vendors.rendering import ContainerEdits
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 CDI_PREFIX = "tessera-tile-"
+PUBLIC, OURS = 0o644, 0o600
 
 
 class _Record(msgspec.Struct, frozen=True):
@@ -59,9 +60,11 @@ class TileStore:
         for directory in directories:
             _make_shared(Path(directory))
         record = _Record(tile, tuple(directory for directory in directories if tile.pod.uid in directory))
-        _put(self.directory(tile.token) / FILE_NAME, limits_text(tile).encode(), mode=0o644)
-        _put(self._records / f"{tile.token}.json", msgspec.json.encode(record))
-        _put(self._cdi_file(tile.token), json.dumps(cdi_document(tile.token, edits), indent=2).encode(), mode=0o644)
+        put_whole(self.directory(tile.token) / FILE_NAME, limits_text(tile).encode(), mode=PUBLIC)
+        put_whole(self._records / f"{tile.token}.json", msgspec.json.encode(record), mode=OURS)
+        put_whole(
+            self._cdi_file(tile.token), json.dumps(cdi_document(tile.token, edits), indent=2).encode(), mode=PUBLIC
+        )
         self._known[tile.token] = record
 
     def remove(self, token: str) -> None:
@@ -92,22 +95,6 @@ class TileStore:
                 yield msgspec.json.decode(path.read_bytes(), type=_Record)
             except (OSError, msgspec.MsgspecError) as error:
                 log.warning("record of a tile not read", path=str(path), error=str(error))
-
-
-def _put(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Readers see the old content or the new one; what was written before a power cut is there after it."""
-    fresh = path.with_name(f".{path.name}.new")
-    with fresh.open("wb") as file:
-        os.fchmod(file.fileno(), mode)
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
 
 
 def _make_shared(directory: Path) -> None:

@@ -45,48 +45,48 @@ def end(group: Path) -> None:
 @pytest.mark.parametrize("name", GROUPS.values(), ids=GROUPS.keys())
 def test_a_pod_is_alive_while_its_control_group_holds_processes(tmp_path: Path, name: str):
     groups = PodGroups(tmp_path)
-    assert not groups.is_alive(UID)
+    assert not groups.alive({UID})
     group = make_group(tmp_path, name, "123\n")
-    assert groups.is_alive(UID)
-    assert groups.is_alive(UID), "and so when it is asked again"
+    assert groups.alive({UID})
+    assert groups.alive({UID}), "and so when it is asked again"
     end(group)
-    assert not groups.is_alive(UID)
+    assert not groups.alive({UID})
 
 
 def test_a_group_without_processes_is_not_alive(tmp_path: Path):
     make_group(tmp_path, GROUPS["v2, systemd"])
-    assert not PodGroups(tmp_path).is_alive(UID)
+    assert not PodGroups(tmp_path).alive({UID})
 
 
 def test_a_group_whose_processes_ended_is_not_alive_although_it_is_still_there(tmp_path: Path):
     groups = PodGroups(tmp_path)
     group = make_group(tmp_path, GROUPS["v2, systemd"], "123\n")
-    assert groups.is_alive(UID)
+    assert groups.alive({UID})
     (group / "cri-containerd-1.scope" / "cgroup.procs").write_text("")
-    assert not groups.is_alive(UID)
+    assert not groups.alive({UID})
 
 
 def test_one_living_container_among_several_is_enough(tmp_path: Path):
     make_group(tmp_path, GROUPS["v2, cgroupfs"], "")
     make_group(tmp_path, GROUPS["v2, cgroupfs"] + "/deeper", "7\n")
-    assert PodGroups(tmp_path).is_alive(UID)
+    assert PodGroups(tmp_path).alive({UID})
 
 
 def test_a_group_under_one_controller_of_the_old_kernel_is_enough(tmp_path: Path):
     make_group(tmp_path, f"cpu/kubepods/burstable/pod{UID}")
     make_group(tmp_path, f"memory/kubepods/burstable/pod{UID}", "9\n")
-    assert PodGroups(tmp_path).is_alive(UID)
+    assert PodGroups(tmp_path).alive({UID})
 
 
 def test_another_pods_group_does_not_count(tmp_path: Path):
     other = UID.replace("5f", "6f")
     make_group(tmp_path, f"kubepods/pod{other}", "123\n")
     make_group(tmp_path, f"kubepods.slice/kubepods-pod{other.replace('-', '_')}.slice", "123\n")
-    assert not PodGroups(tmp_path).is_alive(UID)
+    assert not PodGroups(tmp_path).alive({UID})
 
 
 def test_a_machine_without_control_groups_has_no_living_pods(tmp_path: Path):
-    assert not PodGroups(tmp_path / "nowhere").is_alive(UID)
+    assert not PodGroups(tmp_path / "nowhere").alive({UID})
 
 
 class Bed:

@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 
 from tessera.errors import KubeletFailed
+from tessera.kube.timing import Backoff
 from tessera.node import plugin_server
 from tessera.node.early import EarlyStarter
 from tessera.node.kubelet import Kubelet
@@ -275,6 +276,21 @@ async def test_a_kubelet_that_refuses_is_asked_again(bed: Bed):
     await eventually(lambda: bed.kubelet.refused > 0)
     assert not bed.server.is_registered
     bed.kubelet.refusal = ""
+    await bed.kubelet.next_registration()
+
+
+async def test_a_kubelet_that_starts_anew_does_not_wait_for_what_the_last_one_refused(
+    bed: Bed, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bed.server, "_backoff", Backoff(first_s=600.0, most_s=600.0))
+    await bed.kubelet.next_registration()
+    bed.kubelet.refusal = "not now"
+    await bed.kubelet.stop()
+    await bed.kubelet.start()
+    await eventually(lambda: bed.kubelet.refused > 0)
+    bed.kubelet.refusal = ""
+    await bed.kubelet.stop()
+    await bed.kubelet.start()
     await bed.kubelet.next_registration()
 
 
