@@ -60,7 +60,8 @@ def explain_figure(vendor: Vendor, asking: Asking, figure: Figure) -> str:
 
 
 def _names_used(vendor: Vendor, asking: Asking, role: ResourceRole) -> tuple[str, ...]:
-    return tuple(key for key in vendor.resources.of_role(role) if key in asking.container.figures)
+    figures = asking.container.figures
+    return tuple(key for key in vendor.resources.of_role(role) if key in figures)
 
 
 def _under_each_name(vendor: Vendor, asking: Asking, role: ResourceRole, value: str) -> Iterator[Figure]:

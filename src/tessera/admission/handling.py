@@ -3,6 +3,7 @@
 Whatever comes, an answer goes out: a review for what can be read as one, and otherwise status 400 with one sentence.
 """
 
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -15,14 +16,16 @@ from tessera.model.admission import Question, Review, decode_review, encode_appr
 from tessera.model.catalogue import Catalogue
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+WORDS: Mapping[type[Verdict], str] = {Denial: "denied", Mutation: "changed", Untouched: "untouched"}
 
 
 class Answer(NamedTuple):
-    """`content_type` goes with `body`."""
+    """`content_type` goes with `body`; `verdict` is one word for it."""
 
     status: int
     body: bytes
-    content_type: str = "application/json"
+    content_type: str
+    verdict: str
 
 
 class Webhook:
@@ -36,8 +39,9 @@ class Webhook:
             asked = decode_review(body)
         except InvalidInput as error:
             log.warning("admission review unreadable", error=str(error))
-            return Answer(HTTPStatus.BAD_REQUEST, str(error).encode(), "text/plain; charset=utf-8")
-        return Answer(HTTPStatus.OK, _encode(asked, self._decide(asked.request)))
+            return Answer(HTTPStatus.BAD_REQUEST, str(error).encode(), "text/plain; charset=utf-8", "unreadable")
+        verdict = self._decide(asked.request)
+        return Answer(HTTPStatus.OK, _encode(asked, verdict), "application/json", WORDS[type(verdict)])
 
     def _decide(self, question: Question) -> Verdict:
         is_new_pod = question.operation == "CREATE" and question.kind.kind == "Pod" and not question.sub_resource

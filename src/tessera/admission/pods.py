@@ -10,7 +10,7 @@ from tessera.errors import InvalidRequest
 from tessera.model import pod_documents
 from tessera.model.catalogue import Catalogue, Vendor
 from tessera.model.mismatches import explain_mismatch
-from tessera.model.pod_documents import NO_RESOURCES, Resources, Values
+from tessera.model.pod_documents import NO_RESOURCES, Values
 from tessera.model.requests import ContainerRequest, DeviceRequest, PodRef, PodRequest
 
 
@@ -26,9 +26,8 @@ class SecurityContext(_Part, frozen=True, kw_only=True):
     privileged: bool | None = None
 
 
-class Container(_Part, frozen=True, kw_only=True):
+class Container(pod_documents.Container, frozen=True, kw_only=True):
     name: str | None = None
-    resources: Resources | None = None
     env: tuple[EnvironmentVariable, ...] | None = None
     security_context: SecurityContext | None = None
 
@@ -43,14 +42,14 @@ class Container(_Part, frozen=True, kw_only=True):
     def keys_of(self, vendor: Vendor) -> tuple[str, ...]:
         """The vendor's resources that this container names, its count first."""
         figures = self.figures
-        return tuple(key for key in vendor.resources.by_key() if key in figures)
+        return tuple(key for key in vendor.resources.by_key if key in figures)
 
 
 class Metadata(pod_documents.Metadata, frozen=True, kw_only=True):
     labels: Values | None = None
 
 
-class Spec(_Part, frozen=True, kw_only=True):
+class Spec(pod_documents.Spec, frozen=True, kw_only=True):
     containers: tuple[Container, ...]
     init_containers: tuple[Container, ...] | None = None
     scheduler_name: str | None = None
@@ -58,9 +57,12 @@ class Spec(_Part, frozen=True, kw_only=True):
     runtime_class_name: str | None = None
 
 
-class _Document(_Part, frozen=True, kw_only=True):
+class Document(pod_documents.PodDocument, frozen=True, kw_only=True):
     metadata: Metadata | None = None
     spec: Spec
+
+
+NO_METADATA = Metadata()
 
 
 class Asking(NamedTuple):
@@ -83,8 +85,15 @@ class Asking(NamedTuple):
 
 class ArrivingPod(NamedTuple):
     ref: PodRef
-    metadata: Metadata
-    spec: Spec
+    document: Document
+
+    @property
+    def metadata(self) -> Metadata:
+        return self.document.metadata or NO_METADATA
+
+    @property
+    def spec(self) -> Spec:
+        return self.document.spec
 
     def has_label(self, key: str, value: str) -> bool:
         return (self.metadata.labels or {}).get(key) == value
@@ -107,7 +116,7 @@ class ArrivingPod(NamedTuple):
 
 def read_arriving_pod(pod: object, ref: PodRef) -> ArrivingPod:
     try:
-        document = msgspec.convert(pod, _Document)
+        document = msgspec.convert(pod, Document)
     except msgspec.ValidationError as error:
         raise InvalidRequest(f"{ref}: {explain_mismatch(error, pod)}") from None
-    return ArrivingPod(ref, document.metadata or Metadata(), document.spec)
+    return ArrivingPod(ref, document)

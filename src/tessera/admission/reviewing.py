@@ -24,7 +24,7 @@ from tessera.errors import InvalidInput
 from tessera.model.admission import Operation
 from tessera.model.annotations import keys
 from tessera.model.catalogue import Catalogue
-from tessera.model.pods import read_pod_ref, read_pod_request
+from tessera.model.pods import read_pod_ref, read_written_request, refine_request
 from tessera.vendors.rules import refine
 
 IGNORE_LABEL = "hami.io/webhook"
@@ -74,14 +74,14 @@ def _review(document: object, catalogue: Catalogue, settings: Settings, quotas: 
     refuse_empty(pod)
     if not _is_ours(pod, settings):
         return UNTOUCHED
-    request = read_pod_request(document, catalogue, refine)
+    as_said = read_written_request(pod.document, catalogue)
+    request = refine_request(pod.ref, as_said, catalogue, refine)
     if not request.wants_devices and not pod.says(keys.CLAIM):
         return UNTOUCHED
     refuse_privileged(pod, request, catalogue)
     refuse_chosen_node(pod, request, catalogue)
     refuse_metax_class(pod, request)
     refuse_over_quota(pod, request, quotas)
-    as_said = read_pod_request(document, catalogue, lambda _, device: device)
     completed = complete_containers(pod, as_said, request, catalogue, settings)
     patch = make_patch(document, (*completed.changes, *complete_pod(pod, request, settings)))
     return Mutation(patch, completed.news) if patch else UNTOUCHED

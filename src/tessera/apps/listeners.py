@@ -89,7 +89,7 @@ class Listeners:
         """kube-scheduler's at the root, Volcano's below its name and at the root where nobody else has the word."""
         served, timed = self._served, self._served.figures.timed
         volcano = {verb: timed(f"volcano-{verb}", handler) for verb, handler in served.volcano.verbs.items()}
-        ours = {path: timed(path.removeprefix("/"), handler) for path, handler in served.extender.verbs.items()}
+        ours = {path: timed(_verb(path), handler) for path, handler in served.extender.verbs.items()}
         return {
             **{f"/{verb}": handler for verb, handler in volcano.items()},
             **{f"/volcano/{verb}": handler for verb, handler in volcano.items()},
@@ -130,3 +130,7 @@ def _plain(address: Address | None, app: ASGIApp) -> list[Listener]:
 
 def _secure(where: SecureAddress | None, app: ASGIApp, certificate: ServingContext) -> list[Listener]:
     return [Listener(app, *where.address, certificate.context)] if where else []
+
+
+def _verb(path: str) -> str:
+    return path.removeprefix("/").partition("?")[0]

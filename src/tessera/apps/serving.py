@@ -12,7 +12,7 @@ import uvicorn
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -49,9 +49,9 @@ def make_app(
     pages: Mapping[str, Page] = NO_PAGES,
     most_bytes: int = MOST_BYTES,
 ) -> ASGIApp:
-    """`posts` answer JSON unless they say otherwise; `pages` are what GET shows beside /healthz and /readyz.
+    """`posts` answer JSON unless they say otherwise; a query may be part of the path.
 
-    A body of more than `most_bytes` is not read to its end.
+    `pages` are what GET shows beside /healthz and /readyz. A body of more than `most_bytes` is not read to its end.
     """
 
     async def healthz(_: Request) -> Response:
@@ -64,28 +64,31 @@ def make_app(
         return Response(generate_latest(metrics), media_type=CONTENT_TYPE_LATEST) if metrics else Response()
 
     shown = {"/metrics": show_metrics, **pages} if metrics else pages
-    answers = {path: _posted(handler, most_bytes) for path, handler in posts.items()}
+    verbs = {path: _Post(handler, most_bytes) for path, handler in posts.items()}
     routes = [
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         *(Route(path, _shown(page)) for path, page in shown.items()),
-        *(Route(path, answer, methods=["POST"]) for path, answer in answers.items()),
+        *(Route(path, verb, methods=["POST"]) for path, verb in verbs.items() if "?" not in path),
     ]
-    return _straight_to(answers, Starlette(routes=routes))
+    return _straight_to(verbs, Starlette(routes=routes))
 
 
-def _straight_to(answers: Mapping[str, Answer], others: ASGIApp) -> ASGIApp:
+def _straight_to(posts: Mapping[str, ASGIApp], others: ASGIApp) -> ASGIApp:
     """What is asked for each pod does not pass the layers of a web framework; all else does."""
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        answer = answers.get(scope["path"]) if scope["type"] == "http" and scope["method"] == "POST" else None
-        if answer is None:
-            await others(scope, receive, send)
-            return
-        response = await answer(Request(scope, receive))
-        await response(scope, receive, send)
+        post = _find(posts, scope) if scope["type"] == "http" and scope["method"] == "POST" else None
+        await (post or others)(scope, receive, send)
 
     return app
+
+
+def _find(posts: Mapping[str, ASGIApp], scope: Scope) -> ASGIApp | None:
+    """With its query where a verb is named so, else without: a query that says nothing to us is no mistake."""
+    path, query = scope["path"], scope["query_string"]
+    with_query = posts.get(f"{path}?{query.decode('latin-1')}") if query else None
+    return with_query or posts.get(path)
 
 
 def _shown(page: Page) -> Answer:
@@ -95,31 +98,50 @@ def _shown(page: Page) -> Answer:
     return answer
 
 
-def _posted(handler: Handler, most_bytes: int) -> Answer:
-    async def answer(request: Request) -> Response:
-        body = await _read(request, most_bytes)
-        if body is None:
-            return PlainTextResponse(f"the body has more than {most_bytes} bytes\n", status_code=413)
+class _Post:
+    """One verb as an app of its own."""
+
+    def __init__(self, handler: Handler, most_bytes: int) -> None:
+        self._handler = handler
+        self._most_bytes = most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            said = await handler(body)
+            said = await self._answer(receive)
+        except ClientDisconnect:
+            return
+        if isinstance(said, Response):
+            await said(scope, receive, send)
+            return
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(said))]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": said})
+
+    async def _answer(self, receive: Receive) -> bytes | Response:
+        body = await _read(receive, self._most_bytes)
+        if body is None:
+            return PlainTextResponse(f"the body has more than {self._most_bytes} bytes\n", status_code=413)
+        try:
+            return await self._handler(body)
         except InvalidInput as error:
             return PlainTextResponse(f"{error}\n", status_code=400)
         except NotReady as error:
             return PlainTextResponse(f"{error}\n", status_code=503)
-        return said if isinstance(said, Response) else Response(said, media_type="application/json")
-
-    return answer
 
 
-async def _read(request: Request, most_bytes: int) -> bytes | None:
+async def _read(receive: Receive, most_bytes: int) -> bytes | None:
     """None, if there is more than that."""
     parts, size = list[bytes](), 0
-    async for part in request.stream():
-        size += len(part)
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
         if size > most_bytes:
             return None
-        parts.append(part)
-    return b"".join(parts)
+        if not message.get("more_body", False):
+            return b"".join(parts)
 
 
 def either(first: Handler, second: Handler) -> Handler:

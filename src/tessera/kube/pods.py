@@ -14,6 +14,15 @@ from tessera.kube.kinds import PODS
 from tessera.model import pod_documents
 
 T = TypeVar("T")
+SHARED = (
+    "containers",
+    "init_containers",
+    "tolerations",
+    "affinity",
+    "node_selector",
+    "topology_spread_constraints",
+    "resource_claims",
+)
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -72,7 +81,7 @@ class Spec(pod_documents.Spec, frozen=True, kw_only=True, gc=False):
     priority: int | None = None
 
     def __post_init__(self) -> None:
-        for field in ("containers", "init_containers", "tolerations", "affinity", "node_selector"):
+        for field in SHARED:
             part = getattr(self, field)
             if part is not None:
                 msgspec.structs.force_setattr(self, field, _pool.share(field, part))

@@ -5,7 +5,8 @@ left over, a true peculiarity, is a name in `rules` that `vendors.rules` gives a
 the files; this module only says what a file may hold and finds a vendor again by the words that pods and nodes use.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Annotated, Literal
 
 import msgspec
@@ -29,7 +30,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """A part of a vendor file; a field that it does not know is a mistake, never ignored."""
 
 
-class ResourceNames(Entry, frozen=True, kw_only=True):
+class ResourceNames(Entry, frozen=True, kw_only=True, dict=True):
     """The keys under `resources.limits`. A vendor that hands out whole cards has a count and nothing else.
 
     Aliases are other keys for the same, as Volcano has them; where both stand, they must agree.
@@ -45,7 +46,8 @@ class ResourceNames(Entry, frozen=True, kw_only=True):
     cores_aliases: tuple[Key, ...] = ()
     priority: Key | None = None
 
-    def by_key(self) -> dict[str, ResourceRole]:
+    @cached_property
+    def by_key(self) -> Mapping[str, ResourceRole]:
         return dict(self.named())
 
     def named(self) -> tuple[tuple[str, ResourceRole], ...]:
@@ -60,7 +62,12 @@ class ResourceNames(Entry, frozen=True, kw_only=True):
         return tuple((key, role) for role, keys in named for key in keys if key is not None)
 
     def of_role(self, role: ResourceRole) -> tuple[str, ...]:
-        return tuple(key for key, has in self.by_key().items() if has == role)
+        return self._of_roles.get(role, ())
+
+    @cached_property
+    def _of_roles(self) -> Mapping[ResourceRole, tuple[str, ...]]:
+        roles = dict.fromkeys(self.by_key.values())
+        return {role: tuple(key for key, has in self.by_key.items() if has == role) for role in roles}
 
 
 class Defaults(Entry, frozen=True, kw_only=True):
@@ -71,7 +78,7 @@ class Defaults(Entry, frozen=True, kw_only=True):
     cores_percent: Percent = 0
 
 
-class AnnotationKeys(Entry, frozen=True, kw_only=True):
+class AnnotationKeys(Entry, frozen=True, kw_only=True, dict=True):
     """On the node: register, handshake, links; the rest is on the pod. Without `register`, capacity tells the cards.
 
     `register_cores` is what the register's devcore counts: percent of a card, or units of which a card has any number.
@@ -96,6 +103,7 @@ class AnnotationKeys(Entry, frozen=True, kw_only=True):
     numa_bind: Key | None = None
     links: Key | None = None
 
+    @cached_property
     def selector_keys(self) -> SelectorKeys:
         return SelectorKeys(
             use_type=self.use_type,
@@ -230,7 +238,7 @@ class Catalogue:
         self.vendors = tuple(vendors)
         self._by_name = {vendor.name: vendor for vendor in self.vendors}
         self._by_resource = {
-            key: ResourceUse(vendor, role) for vendor in self.vendors for key, role in vendor.resources.by_key().items()
+            key: ResourceUse(vendor, role) for vendor in self.vendors for key, role in vendor.resources.by_key.items()
         }
         self._by_annotation: dict[str, tuple[Vendor, ...]] = {}
         for vendor in self.vendors:

@@ -13,6 +13,8 @@ from tessera.errors import InvalidRequest
 Document = dict[str, Any]
 MAX_SCORE = 1_000
 """kube-scheduler takes any whole number and multiplies it by ten; eleven levels would leave most choices to chance."""
+CHOOSE = "/filter?choose"
+"""As /filter, but where our scores decide alone only the best node is named: kube-scheduler need not look for it."""
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, rename="pascal"):

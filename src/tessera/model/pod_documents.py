@@ -63,10 +63,18 @@ class Terms(_Part, frozen=True, kw_only=True):
 
 class NodeAffinity(_Part, frozen=True, kw_only=True):
     required_during_scheduling_ignored_during_execution: Terms | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[Any, ...] | None = None
+
+
+class PodAffinity(_Part, frozen=True, kw_only=True):
+    required_during_scheduling_ignored_during_execution: tuple[Any, ...] | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[Any, ...] | None = None
 
 
 class Affinity(_Part, frozen=True, kw_only=True):
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
 
 
 class TolerationPart(_Part, frozen=True, kw_only=True):
@@ -84,6 +92,8 @@ class Spec(_Part, frozen=True, kw_only=True):
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: tuple[TolerationPart, ...] | None = None
+    topology_spread_constraints: tuple[Any, ...] | None = None
+    resource_claims: tuple[Any, ...] | None = None
 
 
 class PodHead(_Part, frozen=True, kw_only=True):
@@ -107,7 +117,9 @@ def read_document(pod: object) -> PodDocument:
 
 
 def _present(values: Values | None) -> Values:
-    return {key: value for key, value in (values or {}).items() if value is not None}
+    if not values:
+        return {}
+    return values if None not in values.values() else {key: it for key, it in values.items() if it is not None}
 
 
 def _convert(pod: object, part: type[PartT]) -> PartT:

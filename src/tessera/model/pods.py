@@ -42,7 +42,12 @@ def read_pod_ref(pod: object) -> PodRef:
 
 
 def read_pod_request(pod: object, vendors: Catalogue, refine: Refine) -> PodRequest:
-    """What the pod asks for. `refine` applies the peculiarities that a vendor's file names.
+    """What the pod asks for. `refine` applies the peculiarities that a vendor's file names."""
+    return refine_request(read_pod_ref(pod), read_written_request(pod, vendors), vendors, refine)
+
+
+def read_written_request(pod: object, vendors: Catalogue) -> PodRequest:
+    """What the pod's figures say as they stand; cores may exceed a whole card.
 
     Memory of 0, in MiB or percent, is memory not given, as it is to HAMi: the container gets the vendor's default,
     which is a whole card unless the vendor's file says otherwise.
@@ -58,7 +63,7 @@ def read_pod_request(pod: object, vendors: Catalogue, refine: Refine) -> PodRequ
         apps = [(Role.APP, container) for container in spec.containers]
         return PodRequest(
             containers=tuple(
-                ContainerRequest(role, _read_devices(container, vendors, refine, annotations))
+                ContainerRequest(role, _read_devices(container, vendors, annotations))
                 for role, container in (*init, *apps)
             ),
             host=read_host_request(spec),
@@ -66,6 +71,23 @@ def read_pod_request(pod: object, vendors: Catalogue, refine: Refine) -> PodRequ
         )
     except InvalidInput as error:
         raise type(error)(f"{ref}: {error}") from None
+
+
+def refine_request(ref: PodRef, written: PodRequest, vendors: Catalogue, refine: Refine) -> PodRequest:
+    """What the figures mean on the vendors' cards."""
+
+    def meant(device: DeviceRequest) -> DeviceRequest:
+        vendor = vendors.by_name(device.vendor)
+        refined = refine(vendor, device) if vendor else device
+        return refined if refined.cores_percent <= 100 else msgspec.structs.replace(refined, cores_percent=100)
+
+    try:
+        containers = tuple(
+            ContainerRequest(container.role, tuple(map(meant, container.devices))) for container in written.containers
+        )
+    except InvalidInput as error:
+        raise type(error)(f"{ref}: {error}") from None
+    return msgspec.structs.replace(written, containers=containers)
 
 
 def _init_role(container: Container) -> Role:
@@ -82,22 +104,15 @@ class _Figure(msgspec.Struct, frozen=True):
 Figures = dict[ResourceRole, list[_Figure]]
 
 
-def _read_devices(
-    container: Container, vendors: Catalogue, refine: Refine, annotations: Annotations
-) -> tuple[DeviceRequest, ...]:
+def _read_devices(container: Container, vendors: Catalogue, annotations: Annotations) -> tuple[DeviceRequest, ...]:
     asked: dict[str, Figures] = {}
     for key, value in (container.resources or NO_RESOURCES).first_of_limits().items():
         use = vendors.by_resource(key)
         if use is not None:
             asked.setdefault(use.vendor.name, {}).setdefault(use.role, []).append(_Figure(key, value))
-    requests: list[DeviceRequest] = []
-    for name in sorted(asked):
-        vendor = vendors.by_name(name)
-        request = _read_device(vendor, asked[name], annotations) if vendor else None
-        if vendor and request:
-            refined = refine(vendor, request)
-            requests.append(msgspec.structs.replace(refined, cores_percent=min(refined.cores_percent, 100)))
-    return tuple(requests)
+    found = (vendors.by_name(name) for name in sorted(asked))
+    requests = (_read_device(vendor, asked[vendor.name], annotations) for vendor in found if vendor)
+    return tuple(request for request in requests if request)
 
 
 def _read_device(vendor: Vendor, figures: Figures, annotations: Annotations) -> DeviceRequest | None:
@@ -127,7 +142,7 @@ def _read_device(vendor: Vendor, figures: Figures, annotations: Annotations) -> 
         memory_percent=percent,
         cores_percent=cores if cores is not None else 100 if percent == 100 else vendor.defaults.cores_percent,
         priority=priority,
-        selector=read_selector(annotations, vendor.annotations.selector_keys()),
+        selector=read_selector(annotations, vendor.annotations.selector_keys),
     )
 
 
@@ -156,13 +171,13 @@ def _read_memory_mib(vendor: Vendor, figure: _Figure) -> int:
     if vendor.memory_takes_bytes and has_unit:
         return -(-_quantity_bytes(figure) // _MIB)
     unit = vendor.memory_unit_mib
-    of_what = "MiB" if unit == 1 else f"{unit} MiB units"
-    hint = "; drop the unit" if has_unit and str(figure.value)[:1].isdecimal() else ""
-    expected = f'a whole number of {of_what} such as "{_example(figure.value, unit)}"{hint}'
-    mib = _read_whole(figure, expected) * unit
-    if mib > _LARGEST:
+    whole = _whole_of(figure.value)
+    if whole is None or whole * unit > _LARGEST:
+        of_what = "MiB" if unit == 1 else f"{unit} MiB units"
+        hint = "; drop the unit" if has_unit and str(figure.value)[:1].isdecimal() else ""
+        expected = f'a whole number of {of_what} such as "{_example(figure.value, unit)}"{hint}'
         raise InvalidRequest(f"{figure.key} is {_quote(figure)}, expected {expected}")
-    return mib
+    return whole * unit
 
 
 def _quantity_bytes(figure: _Figure) -> int:
@@ -196,16 +211,21 @@ def _read_cores(vendor: Vendor, figure: _Figure) -> int:
 
 
 def _read_whole(figure: _Figure, expected: str) -> int:
+    whole = _whole_of(figure.value)
+    if whole is None:
+        raise InvalidRequest(f"{figure.key} is {_quote(figure)}, expected {expected}")
+    return whole
+
+
+def _whole_of(value: object) -> int | None:
     """A count as the API server may rewrite it ("10000" becomes "10k"), but with no binary unit: that is a size."""
-    value = figure.value
-    if isinstance(value, str | int | float) and not (isinstance(value, str) and value.strip().endswith("i")):
-        try:
-            whole = count_of(value)
-        except InvalidQuantity:
-            whole = -1
-        if 0 <= whole <= _LARGEST:
-            return whole
-    raise InvalidRequest(f"{figure.key} is {_quote(figure)}, expected {expected}")
+    if not isinstance(value, str | int | float) or (isinstance(value, str) and value.strip().endswith("i")):
+        return None
+    try:
+        whole = count_of(value)
+    except InvalidQuantity:
+        return None
+    return whole if whole <= _LARGEST else None
 
 
 def _quote(figure: _Figure) -> str:

@@ -18,7 +18,10 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _MAX_LENGTH = 64
 
 
-@lru_cache(maxsize=8192, typed=True)  # typed, because True equals 1
+remembered = lru_cache(maxsize=8192, typed=True)  # typed, because True equals 1
+
+
+@remembered
 def parse_quantity(value: str | int | float) -> Fraction:
     """The exact value of a quantity; a JSON number is taken as it stands."""
     text = str(value).strip() if not isinstance(value, bool) else "true" if value else "false"
@@ -29,6 +32,7 @@ def parse_quantity(value: str | int | float) -> Fraction:
     return number * _factor(match["suffix"], text)
 
 
+@remembered
 def count_of(value: str | int | float) -> int:
     """A whole number of things; refuses fractions, negatives and what no integer field can hold."""
     exact = parse_quantity(value)
@@ -37,11 +41,13 @@ def count_of(value: str | int | float) -> int:
     return _bounded(exact, value)
 
 
+@remembered
 def milli_of(value: str | int | float) -> int:
     """Thousandths, for CPU: "1.5" is 1500."""
     return _bounded(parse_quantity(value) * 1000, value)
 
 
+@remembered
 def bytes_of(value: str | int | float) -> int:
     """Bytes, for host memory: "1Ki" is 1024."""
     return _bounded(parse_quantity(value), value)

@@ -6,6 +6,7 @@ kube-scheduler adds scores up, so the weights say it: what spreads by CPU and me
 
 The extender stands there twice. Whether a pod fits and that it is bound is asked of pods that want cards. Which node is
 best is asked of all pods of our profiles: one without cards is best where it takes no CPU from cards that are free.
+Where those weights leave the decision to us anyway, the first question is answered with the best node alone.
 """
 
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 from tessera.errors import InvalidRequest
 from tessera.model.annotations.keys import CLAIM
 from tessera.model.catalogue import Catalogue
+from tessera.model.extender import CHOOSE
 
 PROFILES = ("hami-scheduler", "gpu-scheduler")
 OUTWEIGHING = 250  # one hundred points of a plugin, so weighted, exceed ten times our thousand levels
@@ -73,7 +75,7 @@ def _deciding(catalogue: Catalogue, endpoint: Endpoint) -> dict[str, Any]:
     names = (*catalogue.managed_resources(), CLAIM)  # the webhook adds the last to pods with a claim
     return {
         **_reaching(endpoint),
-        "filterVerb": "filter",
+        "filterVerb": CHOOSE.removeprefix("/"),
         "bindVerb": "bind",
         "ignorable": False,
         "managedResources": [{"name": name, "ignoredByScheduler": True} for name in names],

@@ -4,7 +4,7 @@ A pod that cannot be read, or a scheduler that is not ready, is told as `Error`:
 tries again.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -12,6 +12,7 @@ import msgspec
 from tessera.errors import BindRefused, NotReady, TesseraError
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 from tessera.model.extender import (
+    CHOOSE,
     BindingArgs,
     BindingResult,
     ExtenderArgs,
@@ -22,7 +23,7 @@ from tessera.model.extender import (
 from tessera.model.pods import read_pod_ref
 from tessera.model.requests import PodRef
 from tessera.scheduler.binding import Binder
-from tessera.scheduler.phases import Phases
+from tessera.scheduler.phases import Phases, Verdict
 from tessera.scheduler.reasons import Summary, summarize
 
 Handler = Callable[[bytes], Awaitable[bytes]]
@@ -56,13 +57,24 @@ class Extender:
 
     @property
     def verbs(self) -> dict[str, Handler]:
-        return {"/filter": self.filter, "/prioritize": self.prioritize, "/bind": self.bind}
+        return {
+            "/filter": self.filter,
+            CHOOSE: self.choose,
+            "/prioritize": self.prioritize,
+            "/bind": self.bind,
+        }
 
     async def filter(self, body: bytes) -> bytes:
+        return self._filter(body, self._phases.filter)
+
+    async def choose(self, body: bytes) -> bytes:
+        return self._filter(body, self._phases.choose)
+
+    def _filter(self, body: bytes, phase: Callable[[object, Sequence[str], float], Verdict]) -> bytes:
         try:
             self._require_ready()
             args = read_args(body, ExtenderArgs)
-            verdict = self._phases.filter(args.pod, args.names(), self._clock.monotonic_s())
+            verdict = phase(args.pod, args.names(), self._clock.monotonic_s())
         except TesseraError as error:
             return self._encode(FilterResult(error=str(error)))
         if self._witness and not verdict.passed:

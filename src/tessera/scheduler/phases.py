@@ -1,7 +1,8 @@
 """Filter and Score, as kube-scheduler asks for them: of these nodes, which could take the pod, and how good is each?
 
 Nothing is written to the API. Filter keeps every node that could take the pod, so that preferences of the pod and other
-scorers still count; Score tells them apart so finely that the policy's choice is not left to chance.
+scorers still count; Score tells them apart so finely that the policy's choice is not left to chance. Choose is both at
+once, for pods that have no preferences.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from itertools import compress, repeat
 
 import numpy as np
 
-from tessera.engine.arrays import Bools, Longs, Rows
+from tessera.engine.arrays import Bools, Floats, Longs, Rows
 from tessera.engine.quota import check_request
 from tessera.model.extender import MAX_SCORE
 from tessera.model.pods import read_pod_ref
@@ -45,9 +46,7 @@ class Phases:
         ref, request = read_pod_ref(pod), self._world.request_of(pod)
         if not request.wants_devices:
             return Verdict(list(names), {})
-        self.offers.expire(now_s)
-        self.offers.withdraw(ref.uid)
-        self._notice(ref, request)
+        self._begin(ref, request, now_s)
         over = self._over_quota(ref.namespace, request)
         if over is not None:
             self.refused(ref, request)
@@ -56,6 +55,26 @@ class Phases:
         if not verdict.passed:
             self.refused(ref, request)
         return verdict
+
+    def choose(self, pod: object, names: Sequence[str], now_s: float) -> Verdict:
+        """Filter, and where our scores would decide alone only the node that they are for.
+
+        kube-scheduler takes it as it is: a thousand nodes are not scored to find what is known.
+        """
+        ref, request = read_pod_ref(pod), self._world.request_of(pod)
+        if request.wants_devices and self._world.steering.is_ours(pod):
+            self._begin(ref, request, now_s)
+            best = None if self._over_quota(ref.namespace, request) else self._best(request, self._rows_of(names))
+            if best is not None:
+                self._offer(ref, request, best, now_s)
+                return Verdict([self._fleet.names[best]], {})
+        return self.filter(pod, names, now_s)
+
+    def _begin(self, ref: PodRef, request: PodRequest, now_s: float) -> None:
+        """What was offered to the pod before is over."""
+        self._notice(ref, request)
+        self.offers.expire(now_s)
+        self.offers.withdraw(ref.uid)
 
     def could_be_placed(self, namespace: str, request: PodRequest) -> bool:
         """Whether some node would take the pod now."""
@@ -74,9 +93,7 @@ class Phases:
         Pods without cards are scored too: they should be where they take no CPU from cards that are free.
         """
         ref, request = read_pod_ref(pod), self._world.request_of(pod)
-        self._notice(ref, request)
-        self.offers.expire(now_s)
-        self.offers.withdraw(ref.uid)
+        self._begin(ref, request, now_s)
         rows = self._rows_of(names)
         levels, best = self._levels(request, rows)
         if best is not None:
@@ -115,12 +132,7 @@ class Phases:
     def _levels(self, request: PodRequest, rows: Rows) -> tuple[Longs, int | None]:
         """Scores stretched over the whole range, the best alone at its top; nodes that only just do not fit get 0."""
         levels = np.zeros(len(rows), np.int64)
-        if (rows == UNKNOWN).all():
-            return levels, None
-        candidates = self._world.decider.candidates(request)
-        scores = np.full(len(self._fleet.alive), -np.inf)
-        scores[candidates.rows] = candidates.scores
-        found = np.where(rows != UNKNOWN, scores[rows], -np.inf)
+        found = self._scores(request, rows)
         fitting = np.isfinite(found).nonzero()[0]
         if not len(fitting):
             return levels, None
@@ -128,10 +140,27 @@ class Phases:
         low, high = float(among.min()), float(among.max())
         spread = (among - low) / (high - low) if high > low else np.ones(len(among))
         levels[fitting] = 1 + np.floor(spread * (MAX_SCORE - 2)).astype(np.int64)
-        ties = fitting[among == high]
-        best = int(ties[self._fleet.name_rank[rows[ties]].argmin()])
+        best = self._first_of(rows, found == high)
         levels[best] = MAX_SCORE
         return levels, int(rows[best])
+
+    def _best(self, request: PodRequest, rows: Rows) -> int | None:
+        """The row of the best of these nodes, None where the pod fits on none."""
+        found = self._scores(request, rows)
+        high = found.max(initial=-np.inf)
+        return int(rows[self._first_of(rows, found == high)]) if np.isfinite(high) else None
+
+    def _scores(self, request: PodRequest, rows: Rows) -> Floats:
+        """One for each of these rows, minus infinity where the pod does not fit."""
+        scores = np.full(len(self._fleet.alive) + 1, -np.inf)  # the last is for rows that are UNKNOWN
+        candidates = self._world.decider.candidates(request)
+        scores[candidates.rows] = candidates.scores
+        return scores[rows]
+
+    def _first_of(self, rows: Rows, ties: Bools) -> int:
+        """The place of the row whose node comes first by name."""
+        places = ties.nonzero()[0]
+        return int(places[self._fleet.name_rank[rows[places]].argmin()])
 
     def _offer(self, ref: PodRef, request: PodRequest, row: int, now_s: float) -> None:
         allocation = self._world.decider.allocate(request, row)

@@ -21,6 +21,7 @@ from tessera.model.refusals import Reason, Refusal, render
 from tessera.model.requests import PodRequest, PolicyChoice
 from tessera.scheduler.nodes import CachedNode
 from tessera.scheduler.reading import OVER, BoundPod, Complaints, Reader, put_pod
+from tessera.scheduler.steering import Steering
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 UNREGISTERED = render(Refusal(Reason.NODE_UNKNOWN))
@@ -39,6 +40,7 @@ class World:
         self.ledger = Ledger()
         self.policies = PolicyBook(self.ledger.fleet, self.ledger.live, default=default)
         self.decider = Decider(self.ledger, self.policies)
+        self.steering = Steering()
         self.complaints: dict[str, Complaints] = {}
         self.freed: Callable[[], None] = lambda: None  # told when there may be room that was not there before
         self.lacks_cards: Callable[[ObjectKey], None] = lambda _: None
@@ -75,6 +77,7 @@ class World:
 
     def node_changed(self, change: Change[CachedNode]) -> None:
         name = change.key.name
+        self.steering.node_changed(change)
         if change.after is None:
             self.ledger.drop_node(name)
             self._complain(f"node {name}", ())
@@ -103,6 +106,7 @@ class World:
 
     def pod_changed(self, change: Change[Pod]) -> None:
         pod = change.after
+        self.steering.pod_changed(change)
         if pod is None:
             self._complain(f"pod {change.key}", ())
             if change.before is not None:

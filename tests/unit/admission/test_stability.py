@@ -18,7 +18,7 @@ FIGURES = st.sampled_from(["0", "1", "2", "4", "16", "50", "100", "1000", "20000
 def resources(draw):
     """Limits of one vendor or two, and requests that repeat some of them as a defaulted pod has them."""
     vendors = draw(st.lists(st.sampled_from(CATALOGUE.vendors), min_size=1, max_size=2))
-    keys = [key for vendor in vendors for key in vendor.resources.by_key()]
+    keys = [key for vendor in vendors for key in vendor.resources.by_key]
     limits = draw(st.dictionaries(st.sampled_from(keys), FIGURES, min_size=1, max_size=4))
     requests = limits if draw(st.booleans()) else {}
     return {"limits": limits, "requests": {"cpu": "1", **requests}}

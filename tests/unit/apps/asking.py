@@ -21,7 +21,9 @@ async def ask(app: ASGIApp, method: str, path: str, body: bytes = b"") -> Answer
     async def send(message: Any) -> None:
         said.append(message)
 
-    scope = {"type": "http", "method": method, "path": path, "headers": [], "query_string": b"", "root_path": ""}
+    path, _, query = path.partition("?")
+    scope = {"type": "http", "method": method, "path": path, "query_string": query.encode()}
+    scope |= {"headers": [], "root_path": ""}
     await app(scope, receive, send)
     content_type = dict(said[0]["headers"]).get(b"content-type", b"").decode()
     return Answer(said[0]["status"], content_type, b"".join(part.get("body", b"") for part in said[1:]))

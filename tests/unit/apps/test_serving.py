@@ -6,6 +6,7 @@ import signal
 import socket
 import ssl
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
@@ -42,6 +43,27 @@ async def test_who_is_not_ready_says_so_by_status():
     app = make_app({"/ask": unready}, is_ready=lambda: False)
     statuses = [(await ask(app, *what)).status for what in (("POST", "/ask"), ("GET", "/readyz"), ("GET", "/healthz"))]
     assert statuses == [503, 503, 200]
+
+
+async def test_a_query_leads_to_the_verb_that_it_is_for_and_any_other_does_no_harm():
+    app = make_app({"/ask": echo, "/ask?gently": unreadable}, is_ready=lambda: True)
+    paths = ("/ask", "/ask?gently", "/ask?timeout=3s", "/asked")
+    assert [(await ask(app, "POST", path)).status for path in paths] == [200, 400, 200, 404]
+    assert (await ask(app, "GET", "/ask")).status == 405
+
+
+async def test_who_hangs_up_before_the_question_is_out_is_answered_nothing():
+    said = list[Any]()
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        said.append(message)
+
+    app = make_app({"/ask": echo}, is_ready=lambda: True)
+    await app({"type": "http", "method": "POST", "path": "/ask", "query_string": b""}, receive, send)
+    assert said == []
 
 
 async def test_a_body_that_is_too_large_is_refused():

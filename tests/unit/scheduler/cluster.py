@@ -29,8 +29,11 @@ def node_document(name: str, plan: str) -> dict[str, Any]:
 
 
 def put_node(world: World, name: str, plan: str) -> None:
-    node = msgspec.convert(node_document(name, plan), CachedNode)
-    world.node_changed(Change(ObjectKey("", name), None, node))
+    put_document(world, node_document(name, plan))
+
+
+def put_document(world: World, node: dict[str, Any]) -> None:
+    world.node_changed(Change(ObjectKey("", node["metadata"]["name"]), None, msgspec.convert(node, CachedNode)))
 
 
 def a_pod(name: str = "web", *, memory: int = 0, count: int = 1, **spec: Any) -> dict[str, Any]:

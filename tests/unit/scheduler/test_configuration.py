@@ -23,7 +23,7 @@ def test_both_profiles_are_there_and_every_resource_is_ours():
 
 def test_pods_without_cards_are_scored_by_us_and_need_us_for_nothing_else():
     deciding, scoring = scheduler_configuration(CATALOGUE, Endpoint("http://127.0.0.1:8080"))["extenders"]
-    assert (deciding["filterVerb"], deciding["bindVerb"]) == ("filter", "bind")
+    assert (deciding["filterVerb"], deciding["bindVerb"]) == ("filter?choose", "bind")
     assert "prioritizeVerb" not in deciding, "a pod that wants cards would be scored twice"
     assert scoring["prioritizeVerb"] == "prioritize"
     assert not {"filterVerb", "bindVerb", "managedResources"} & scoring.keys()

@@ -1,10 +1,12 @@
 """What kube-scheduler is told: which nodes pass, why the others do not, and how they rank."""
 
+from typing import Any
+
 from tessera.kube.caching import Change
 from tessera.kube.objects import ObjectKey
 from tessera.model.extender import MAX_SCORE
 from tessera.scheduler.phases import Phases
-from tests.unit.scheduler.cluster import a_pod, a_world, put_node, see
+from tests.unit.scheduler.cluster import a_pod, a_world, node_document, put_document, put_node, see, see_deleted
 
 A100 = 81_920
 
@@ -88,3 +90,70 @@ def test_the_same_state_gives_the_same_words():
     assert phases.filter(wanted, ["a"], 5).failed == first
     put_node(world, "a", "2xA100-SXM4-80GB")
     assert phases.filter(wanted, ["a"], 6).passed == ["a"]
+
+
+THREE = dict.fromkeys("abc", "1xA100-SXM4-80GB")
+FAR_FROM_OTHERS = {
+    "podAntiAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 1, "podAffinityTerm": {"labelSelector": {}, "topologyKey": "zone"}}
+        ]
+    }
+}
+
+
+def test_where_our_scores_decide_alone_only_the_node_that_they_are_for_is_named():
+    phases, wanted = Phases(a_world(**THREE)), a_pod("one")
+    scores = Phases(a_world(**THREE)).score(wanted, ["c", "b", "ghost"], 0)
+    assert scores == [MAX_SCORE - 1, MAX_SCORE, 0]
+    verdict = phases.choose(wanted, ["c", "b", "ghost"], 0)
+    assert (verdict.passed, verdict.failed, verdict.hopeless) == (["b"], {}, {})
+    assert phases.choose(a_pod("two"), ["c", "b"], 0).passed == ["c"], "the only card of b is on offer"
+
+
+def test_a_pod_that_prefers_nodes_is_shown_all_that_pass():
+    node = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}]}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}}
+    spread = {
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}]
+    }
+    preferences: list[dict[str, Any]] = [{"affinity": node}, {"affinity": near}, {"affinity": FAR_FROM_OTHERS}, spread]
+    for preferring in preferences:
+        assert Phases(a_world(**THREE)).choose(a_pod(**preferring), ["c", "b"], 0).passed == ["c", "b"], preferring
+
+
+def test_a_pod_that_needs_certain_nodes_and_prefers_none_leaves_the_choice_to_us():
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "Exists"}]}
+    needs = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}}
+    assert Phases(a_world(**THREE)).choose(a_pod(affinity=needs | apart), ["c", "b"], 0).passed == ["b"]
+
+
+def test_what_another_pod_prefers_of_its_neighbours_counts_while_it_is_there():
+    world = a_world(**THREE)
+    neighbour = a_pod("neighbour", affinity=FAR_FROM_OTHERS)
+    see(world, neighbour)
+    assert Phases(world).choose(a_pod(), ["c", "b"], 0).passed == ["c", "b"]
+    see_deleted(world, neighbour)
+    assert Phases(world).choose(a_pod(), ["c", "b"], 0).passed == ["b"]
+
+
+def test_a_node_that_would_rather_be_left_alone_is_for_kube_scheduler_to_weigh():
+    world = a_world(**THREE)
+    reluctant = node_document("b", THREE["b"])
+    reluctant["spec"] = {"taints": [{"key": "old", "effect": "PreferNoSchedule"}]}
+    put_document(world, reluctant)
+    assert Phases(world).choose(a_pod(), ["c", "b"], 0).passed == ["c", "b"]
+    world.node_changed(Change(ObjectKey("", "b"), None, None))
+    assert Phases(world).choose(a_pod(), ["c", "a"], 0).passed == ["a"]
+
+
+def test_what_cannot_be_chosen_for_is_refused_as_a_filter_refuses_it():
+    world = a_world(a="1xA100-SXM4-80GB")
+    phases = Phases(world)
+    assert phases.choose(a_pod(count=2), ["a", "ghost"], 0).failed.keys() == {"a", "ghost"}
+    phases.choose(a_pod("one"), ["a"], 0)
+    assert phases.choose(a_pod("two"), ["a"], 0).passed == ["a"], "an offer makes nobody wait"
+    quota = {"metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": {"limits.nvidia.com/gpu": "0"}}}
+    world.quota_changed(Change(ObjectKey("default", "q"), None, quota))
+    assert phases.choose(a_pod("three"), ["a"], 0).hopeless.keys() == {"a"}

@@ -30,6 +30,8 @@ class SelectorKeys(msgspec.Struct, frozen=True, kw_only=True):
 
 def decode_list(text: str) -> tuple[str, ...]:
     """The entries of a comma list; blanks and repeats are dropped."""
+    if not text:
+        return ()
     return tuple(dict.fromkeys(entry.strip() for entry in text.split(",") if entry.strip()))
 
 
