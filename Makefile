@@ -64,6 +64,7 @@ lock: | $(filter $(OWN_UV),$(UV)) ## Pin and hash the requirement files again, a
 	@$(COMPILE) --python-version 3.11 pyproject.toml --group dev --output-file requirements/dev.txt
 	@$(COMPILE) --python-version 3.9 requirements/sdk-py39.in --output-file requirements/sdk-py39.txt
 	@$(COMPILE) --python-version 3.9 requirements/uv.in --output-file requirements/uv.txt
+	@$(COMPILE) --python-version 3.9 requirements/native.in --output-file requirements/native.txt
 
 ## To see it ----------------------------------------------------------------------------------------------------------
 
@@ -80,7 +81,7 @@ demo: setup ## Place pods on 200 made-up nodes with every policy, side by side
 .PHONY: test test-tessera test-sdk test-sdk-py39
 test: check test-tessera test-sdk ## Run the checks, the tests, and the tests of both SDKs
 
-test-tessera: setup programs ## Run the tests alone
+test-tessera: setup native programs ## Run the tests alone
 	@$(call say,Tests)
 	@$(BIN)/pytest
 
@@ -90,6 +91,17 @@ test-tessera: setup programs ## Run the tests alone
 programs: setup ## Build Kubernetes and its like for the tests, unless they are built already
 	@$(call say,Kubernetes for the tests)
 	@$(BIN)/python -m testbed build || [ "$${CI:-}" != true ]
+
+# What lives inside other processes is C, built for C libraries as old as those of the images that people still use.
+NATIVE_TARGET := $(shell uname -m)-linux-gnu.2.17
+.PHONY: native
+native: .zig/.installed ## Build the C libraries of native/
+	@$(MAKE) --no-print-directory -C native CC='PYTHONPATH=$(CURDIR)/.zig python3 -m ziglang cc -target $(NATIVE_TARGET)'
+
+.zig/.installed: requirements/native.txt | $(filter $(OWN_UV),$(UV))
+	@$(call say,Bringing a C compiler into .zig)
+	@$(uv) pip install --quiet --python "$$(command -v python3)" --target .zig --require-hashes -r $<
+	@touch $@
 
 .PHONY: cluster
 cluster: setup programs ## Run a real Kubernetes for hands-on use, until Ctrl-C
@@ -157,4 +169,4 @@ soak: setup ## Run the property tests with thousands of examples
 
 .PHONY: clean
 clean: ## Remove environments and caches
-	@rm -rf .uv .venv .venv39 .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .uv .venv .venv39 .zig build .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,52 @@
+/* The simulated cards of this machine, as one process sees them.
+
+   A directory, named by TESSERA_SIM, stands for the hardware. Its file `cards` says which cards there are; its file
+   `memory` is shared by all processes and says who has taken how much of which card. Whoever dies gives back what it
+   had: a process holds a lock on its own byte of `memory`, the kernel lets go of it at any death, and locks are seen
+   across the PID namespaces of containers, where process ids mean nothing. */
+
+#ifndef TESSERA_SIM_MACHINE_H
+#define TESSERA_SIM_MACHINE_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MACHINE_MOST_CARDS 64
+#define MACHINE_MOST_PROCESSES 1024
+
+typedef struct {
+    int index;                  /* on the machine, whoever looks */
+    char uuid[64];              /* GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx */
+    char name[96];
+    uint64_t memory_bytes;
+    uint64_t context_bytes;     /* what each context of a process takes before it allocates anything */
+    int compute_major, compute_minor;
+    int multiprocessors;
+    int numa;
+} card_t;
+
+typedef struct {
+    pid_t pid;                  /* as the process itself knows it */
+    uint64_t bytes;
+} tenant_t;
+
+/* Read the description and join the shared memory. Returns 0, or -1 with a sentence on stderr. Repeated calls do
+   nothing; in a forked child the first call joins anew. Safe in any thread, as is everything below. */
+int machine_open(void);
+
+/* The cards that the container of this process was given (NVIDIA_VISIBLE_DEVICES), in the machine's order. Valid after
+   machine_open. */
+int machine_card_count(void);
+const card_t *machine_card(int position);
+
+/* Charge `bytes` of the card to this process. Returns 0, or -1 with nothing charged where that much is not free. */
+int machine_take(const card_t *card, uint64_t bytes);
+void machine_give_back(const card_t *card, uint64_t bytes);
+
+/* How much of the card all living processes hold. */
+uint64_t machine_used(const card_t *card);
+
+/* Who holds some of the card. Returns how many there are; at most `room` of them are written. */
+int machine_tenants(const card_t *card, tenant_t *tenants, int room);
+
+#endif

@@ -1,0 +1,55 @@
+"""NVML over simulated cards, asked by the official binding and by our own discovery."""
+
+from tests.native.conftest import CONTEXT_MIB
+
+MIB = 1 << 20
+BEGIN = "import pynvml as n\nn.nvmlInit()\nfirst = n.nvmlDeviceGetHandleByIndex(0)\n"
+
+
+def test_cards_are_counted_named_and_found(machine):
+    script = f"""{BEGIN}
+last = n.nvmlDeviceGetHandleByUUID({machine.uuids[3]!r})
+print(n.nvmlDeviceGetCount(), n.nvmlDeviceGetIndex(last), n.nvmlDeviceGetName(last), n.nvmlDeviceGetPciInfo(last).bus)
+"""
+    assert machine.run(script) == "4 3 Tesla T4 4"
+
+
+def test_a_container_is_shown_its_own_cards_only(machine):
+    script = f"{BEGIN}print(n.nvmlDeviceGetCount(), n.nvmlDeviceGetUUID(first))"
+    assert machine.run(script, NVIDIA_VISIBLE_DEVICES="2", CUDA_VISIBLE_DEVICES="") == f"1 {machine.uuids[2]}"
+
+
+def test_memory_and_processes_are_those_of_everybody(machine, holding):
+    one, other = holding(1_000), holding(2_000)
+    script = f"""{BEGIN}
+memory, newer = n.nvmlDeviceGetMemoryInfo(first), n.nvmlDeviceGetMemoryInfo(first, version=n.nvmlMemory_v2)
+print(memory.used // {MIB}, newer.used // {MIB}, (memory.free + memory.used) // {MIB})
+for process in n.nvmlDeviceGetComputeRunningProcesses(first):
+    print(process.pid, process.usedGpuMemory // {MIB})
+"""
+    used = 3_000 + 2 * CONTEXT_MIB
+    processes = sorted(((one.pid, 1_000 + CONTEXT_MIB), (other.pid, 2_000 + CONTEXT_MIB)))
+    lines = machine.run(script).splitlines()
+    assert lines[0] == f"{used} {used} 15360"
+    assert sorted(tuple(map(int, line.split())) for line in lines[1:]) == processes
+
+
+def test_the_memory_of_the_dead_is_not_shown(machine, holding):
+    holder = holding(5_000)
+    holder.kill()
+    holder.wait()
+    assert machine.run(f"{BEGIN}print(n.nvmlDeviceGetMemoryInfo(first).used)") == "0"
+
+
+def test_our_own_discovery_finds_the_cards(machine):
+    script = """
+from tessera.vendors.nvml import NvmlBackend
+for device in NvmlBackend(slots=10, assumed_memory_mib=0).read().devices:
+    print(device.uuid, device.memory_mib, device.model)
+"""
+    assert machine.run(script).splitlines() == [f"{uuid} 15360 NVIDIA-Tesla T4" for uuid in machine.uuids]
+
+
+def test_who_did_not_begin_is_told_so(machine):
+    script = "import pynvml as n\ntry: n.nvmlDeviceGetCount()\nexcept n.NVMLError as error: print(error)"
+    assert machine.run(script) == "Uninitialized"
