@@ -22,6 +22,7 @@ SHARED = (
     "node_selector",
     "topology_spread_constraints",
     "resource_claims",
+    "scheduling_gates",
 )
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -60,6 +61,7 @@ class Metadata(pod_documents.Metadata, frozen=True, kw_only=True, gc=False):
 
     resource_version: str | None = None
     labels: dict[str, str] | None = None
+    creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     owner_references: tuple[OwnerReference, ...] | None = None
 

@@ -94,6 +94,7 @@ class Spec(_Part, frozen=True, kw_only=True):
     tolerations: tuple[TolerationPart, ...] | None = None
     topology_spread_constraints: tuple[Any, ...] | None = None
     resource_claims: tuple[Any, ...] | None = None
+    scheduling_gates: tuple[Any, ...] | None = None
 
 
 class PodHead(_Part, frozen=True, kw_only=True):

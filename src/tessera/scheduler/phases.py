@@ -47,14 +47,7 @@ class Phases:
         if not request.wants_devices:
             return Verdict(list(names), {})
         self._begin(ref, request, now_s)
-        over = self._over_quota(ref.namespace, request)
-        if over is not None:
-            self.refused(ref, request)
-            return Verdict([], {}, dict.fromkeys(names, render(over)))
-        verdict = self._judge(request, names)
-        if not verdict.passed:
-            self.refused(ref, request)
-        return verdict
+        return self._within_quota(ref, request, names) or self._judge(ref, request, names)
 
     def choose(self, pod: object, names: Sequence[str], now_s: float) -> Verdict:
         """Filter, and where our scores would decide alone only the node that they are for.
@@ -64,17 +57,48 @@ class Phases:
         ref, request = read_pod_ref(pod), self._world.request_of(pod)
         if request.wants_devices and self._world.steering.is_ours(pod):
             self._begin(ref, request, now_s)
-            best = None if self._over_quota(ref.namespace, request) else self._best(request, self._rows_of(names))
+            best = self._best_within_quota(ref, request, names, now_s)
             if best is not None:
-                self._offer(ref, request, best, now_s)
-                return Verdict([self._fleet.names[best]], {})
+                return best
         return self.filter(pod, names, now_s)
+
+    def place(self, pod: object, names: Sequence[str], now_s: float) -> Verdict:
+        """The best node alone, whatever the pod prefers and whether it wants cards or not.
+
+        For who does as it is told: an offer is as good as a bind, and stands in the way of others.
+        """
+        ref, request = read_pod_ref(pod), self._world.request_of(pod)
+        self._begin(ref, request, now_s)
+        best = self._best_within_quota(ref, request, names, now_s)
+        if best is not None:
+            return best
+        return self._within_quota(ref, request, names) or self._explain(request, names, self._rows_of(names))
+
+    def _best_within_quota(
+        self, ref: PodRef, request: PodRequest, names: Sequence[str], now_s: float
+    ) -> Verdict | None:
+        """The best node, offered to the pod. None, where there is none for it."""
+        if self._over_quota(ref.namespace, request) is not None:
+            return None
+        best = self._best(request, self._rows_of(names))
+        if best is None:
+            return None
+        self._offer(ref, request, best, now_s)
+        return Verdict([self._fleet.names[best]], {})
 
     def _begin(self, ref: PodRef, request: PodRequest, now_s: float) -> None:
         """What was offered to the pod before is over."""
         self._notice(ref, request)
         self.offers.expire(now_s)
         self.offers.withdraw(ref.uid)
+
+    def _within_quota(self, ref: PodRef, request: PodRequest, names: Sequence[str]) -> Verdict | None:
+        """None, if the namespace may take what the pod asks for."""
+        over = self._over_quota(ref.namespace, request)
+        if over is None:
+            return None
+        self.refused(ref, request)
+        return Verdict([], {}, dict.fromkeys(names, render(over)))
 
     def could_be_placed(self, namespace: str, request: PodRequest) -> bool:
         """Whether some node would take the pod now."""
@@ -100,18 +124,25 @@ class Phases:
             self._offer(ref, request, best, now_s)
         return levels.tolist()
 
-    def _judge(self, request: PodRequest, names: Sequence[str]) -> Verdict:
+    def _judge(self, ref: PodRef, request: PodRequest, names: Sequence[str]) -> Verdict:
         rows = self._rows_of(names)
         known = rows != UNKNOWN
         passing = known.copy()
         passing[known] = self._world.decider.fits(request)[rows[known]]
         if not passing.any():
             passing = self._passing_without_offers(request, names, rows)
-        refused = known & ~passing
-        sentences = self._world.decider.sentences(request, rows[refused])
-        failed = dict(zip(_chosen(names, refused), sentences, strict=True))
+        if not passing.any():
+            self.refused(ref, request)
+        verdict = self._explain(request, _chosen(names, ~passing), rows[~passing])
+        return Verdict(_chosen(names, passing), verdict.failed)
+
+    def _explain(self, request: PodRequest, names: Sequence[str], rows: Rows) -> Verdict:
+        """A sentence for each of these nodes, none of which takes the pod."""
+        known = rows != UNKNOWN
+        sentences = self._world.decider.sentences(request, rows[known])
+        failed = dict(zip(_chosen(names, known), sentences, strict=True))
         failed |= {name: self._world.why_unknown(name) for name in _chosen(names, ~known)}
-        return Verdict(_chosen(names, passing), failed)
+        return Verdict([], failed)
 
     def _rows_of(self, names: Sequence[str]) -> Rows:
         """The row of each node, UNKNOWN for one that has none."""
