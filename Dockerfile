@@ -16,12 +16,12 @@ RUN python3 -m pip install --only-binary :all: --no-deps --require-hashes -r req
 
 # The build backend, pinned and hashed as in the development environment, and kept out of /usr/local.
 COPY requirements/dev.txt requirements/dev.txt
-RUN awk '/^[a-z]/ { wanted = /^(grpcio|grpcio-tools|hatchling|packaging|pathspec|pluggy|protobuf|setuptools)==/ || \
+RUN awk '/^[a-z]/ { wanted = /^(grpcio|grpcio-tools|hatchling|kubernetes|packaging|pathspec|pluggy|protobuf|setuptools)==/ || \
       /^(tomlkit|trove-classifiers|typing-extensions)==/ } wanted' \
       requirements/dev.txt > requirements/backend.txt \
  && python3 -m pip install --only-binary :all: --no-deps --require-hashes --target /backend -r requirements/backend.txt
 
-COPY LICENSE README.md build_protocols.py pyproject.toml ./
+COPY LICENSE README.md build_hook.py build_protocols.py build_schemas.py pyproject.toml ./
 COPY src/tessera src/tessera
 RUN PYTHONPATH=/backend python3 -m hatchling build -t wheel -d /wheels \
  && python3 -m pip install --no-deps --no-index /wheels/*.whl

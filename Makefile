@@ -38,8 +38,13 @@ $(OWN_UV): requirements/uv.txt
 		|| { echo "make setup needs uv, or a python3 with pip or venv (Debian: python3-venv)" >&2; exit 1; }
 	@touch $@
 
+# What an install generates; without it there must be another.
+SCHEMAS := src/tessera/embedded/schemas/kubernetes.json
+.PHONY: generate-again
+
 .venv/.installed: requirements/dev.txt pyproject.toml sdk/kpu/pyproject.toml sdk/openshift_ai_sdk/pyproject.toml \
-		build_protocols.py $(wildcard src/tessera/node/protocols/*.proto) \
+		$(wildcard build_*.py) $(wildcard src/tessera/node/protocols/*.proto) \
+		src/tessera/embedded/schemas/marks.toml $(if $(wildcard $(SCHEMAS)),,generate-again) \
 		| $(filter $(OWN_UV),$(UV))
 	@$(call say,Preparing .venv)
 	@$(uv) venv --quiet --allow-existing --python '$(PYTHON)' .venv

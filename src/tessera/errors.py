@@ -10,7 +10,8 @@ TesseraError
 │   ├── InvalidPolicy     a scheduling policy or its weights
 │   ├── InvalidTrace      a trace file or a simulation option
 │   ├── InvalidKubeconfig how to reach a cluster
-│   └── InvalidTarget     which Kubernetes object is meant
+│   ├── InvalidTarget     which Kubernetes object is meant
+│   └── InvalidStore      the embedded engine's state file: damaged, of another layout, or no state file
 ├── KubeError             talking to a Kubernetes API server
 │   ├── Unreachable       no whole answer came: refused, reset, cut, TLS, too late
 │   ├── UnreadableReply   an answer came that is not what the API promises
@@ -23,6 +24,8 @@ TesseraError
 ├── KubeletFailed         the kubelet of this node did not answer
 ├── StartRefused          a container must not start, or not yet
 ├── SimulationFailed      the machine did not let a simulation end
+├── StoreInUse            another process has the state file
+├── StoreFailed           the disk did not keep or give what it was asked to
 ├── NotReady              asked before the cluster's state was read
 ├── BindRefused           the pod cannot be put on that node, or not yet
 └── LedgerConflict        the ledger was asked for what would over-commit or contradict it
@@ -77,6 +80,10 @@ class InvalidKubeconfig(InvalidInput):
 
 class InvalidTarget(InvalidInput):
     code = "InvalidTarget"
+
+
+class InvalidStore(InvalidInput):
+    code = "InvalidStore"
 
 
 class KubeError(TesseraError):
@@ -193,6 +200,14 @@ class StartRefused(TesseraError):
 
 class SimulationFailed(TesseraError):
     code = "SimulationFailed"
+
+
+class StoreInUse(TesseraError):
+    code = "StoreInUse"
+
+
+class StoreFailed(TesseraError):
+    code = "StoreFailed"
 
 
 class NotReady(TesseraError):

@@ -19,7 +19,7 @@ from testbed.images.oci import machine_architecture
 from testbed.images.programs import run
 
 REQUIREMENTS = "requirements/runtime.txt"
-PROJECT_FILES = ("LICENSE", "README.md", "build_protocols.py", "pyproject.toml")
+PROJECT_FILES = ("LICENSE", "README.md", "build_hook.py", "build_protocols.py", "build_schemas.py", "pyproject.toml")
 PACKAGE = "src/tessera"
 
 

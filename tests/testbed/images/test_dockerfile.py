@@ -87,7 +87,8 @@ def test_the_build_backend_is_taken_whole_from_the_pinned_requirements(stages: l
         ["awk", program[1], ROOT / "requirements/dev.txt"], check=True, capture_output=True, text=True
     ).stdout
     names = set(re.findall(r"^([a-z-]+)==", taken, re.MULTILINE))
-    assert names == with_what_they_need("hatchling", "grpcio-tools")
+    read_as_files = {"kubernetes"}  # its models are read, and nothing of it is run
+    assert names == with_what_they_need("hatchling", "grpcio-tools") | read_as_files
     assert taken.count("--hash=sha256:") >= len(names)
 
 

@@ -16,7 +16,7 @@ from testbed.images.errors import ImageFailed
 from testbed.images.layers import content_key, layer
 from testbed.images.oci import Image
 from testbed.images.recipes import busybox, coredns, pause, tessera
-from testbed.images.wheels import own_package, runtime_dependencies
+from testbed.images.wheels import PROJECT_FILES, own_package, runtime_dependencies
 from tests.repository.files import ROOT
 
 
@@ -32,7 +32,7 @@ def sources(tmp_path: Path) -> Path:
     copy = tmp_path / "sources"
     shutil.copytree(ROOT / "src/tessera", copy / "src/tessera", ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "requirements").mkdir()
-    for name in ("LICENSE", "README.md", "build_protocols.py", "pyproject.toml", "requirements/runtime.txt"):
+    for name in (*PROJECT_FILES, "requirements/runtime.txt"):
         shutil.copy(ROOT / name, copy / name)
     return copy
 
