@@ -1,0 +1,102 @@
+"""What an image means where nothing is pulled: which command its containers run in this machine's own file system.
+
+A table of patterns says so; Tessera brings one and users put their own before it. A container that has a command runs
+it whatever its image is, unless it says that the image must be there already (`imagePullPolicy: Never`): then the
+table decides, as the node's store of images would.
+"""
+
+import sys
+import tomllib
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from importlib import resources
+from pathlib import Path
+
+import msgspec
+
+from tessera.embedded.documents import Frozen
+from tessera.errors import InvalidInput
+
+MOST_SHOWN = 40
+
+
+class Image(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`stand_in` says what the command is run instead of, where it is not what the image would run."""
+
+    pattern: str
+    command: tuple[str, ...] = ()
+    stand_in: str = ""
+
+
+class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    image: tuple[Image, ...]
+
+
+class Program(msgspec.Struct, frozen=True):
+    """What to run, and what people are told about it."""
+
+    argv: tuple[str, ...]
+    note: str
+
+
+class Absent(msgspec.Struct, frozen=True):
+    """Why there is nothing to run: the kubelet's word for it, its word once it has tried again, and a sentence."""
+
+    reason: str
+    message: str
+    later: str
+
+
+class Images:
+    def __init__(self, images: Iterable[Image]) -> None:
+        self._images = tuple(images)
+
+    @classmethod
+    def load(cls, extra: Sequence[Path] = ()) -> "Images":
+        """The user's files first, in their order, then what comes with Tessera."""
+        own = resources.files("tessera.embedded.runtime").joinpath("images.toml").read_text(encoding="utf-8")
+        files = [(str(path), _read(path)) for path in extra]
+        return cls(image for name, text in (*files, ("images.toml", own)) for image in parse_images(text, name))
+
+    def find(self, reference: str) -> Image | None:
+        return next((image for image in self._images if fnmatchcase(reference, image.pattern)), None)
+
+    def program_of(self, container: Frozen) -> Program | Absent:
+        reference: str = container.get("image") or ""
+        image = self.find(reference)
+        if container.get("imagePullPolicy") == "Never" and image is None:
+            message = f'Container image "{reference}" is not present with pull policy of Never'
+            return Absent("ErrImageNeverPull", f"{message}: {_advice(reference)}", "ErrImageNeverPull")
+        argv = (*container.get("command", ()), *container.get("args", ()))
+        if container.get("command"):
+            note = f"image {reference} is not pulled: its command runs in this machine's own file system"
+            return Program(argv, note)
+        if image is None or not image.command:
+            message = f'"{reference}" is not pulled, and the container has no command: {_advice(reference)}'
+            return Absent("ErrImagePull", message, "ImagePullBackOff")
+        command = tuple(word.replace("{python}", sys.executable) for word in image.command)
+        stands = f", in place of {image.stand_in}" if image.stand_in else ""
+        note = f"image {reference} is not pulled: this machine runs `{' '.join(command)}` for it{stands}"
+        # A stand-in knows nothing of the arguments that were meant for the image's own program.
+        return Program(command if image.stand_in else (*command, *argv), note)
+
+
+def parse_images(text: str, name: str) -> tuple[Image, ...]:
+    try:
+        return msgspec.convert(tomllib.loads(text), _Table).image
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise InvalidInput(
+            f"{name}: cannot be used ({error}), expected [[image]] tables with pattern and command"
+        ) from None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path}: cannot be read ({error}), expected a table of images") from None
+
+
+def _advice(reference: str) -> str:
+    shown = reference if len(reference) <= MOST_SHOWN else f"{reference[: MOST_SHOWN - 3]}..."
+    return f'give the container a command that this machine has, or add an [[image]] for "{shown}" to your images file'

@@ -1,0 +1,30 @@
+"""What a test of the seeds' samples is given: the document, and a cluster to run them on."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.seeds.engines import chosen_engine
+from tests.seeds.samples import find_seed, seeds_directory
+
+
+@pytest.fixture(scope="session")
+def seed() -> Callable[[int], str]:
+    """The text of a seed, by its number; without it the test skips and says so."""
+
+    def read(number: int) -> str:
+        found = find_seed(number)
+        if found is None:
+            pytest.skip(f"seed {number} is not in {seeds_directory()}: its samples are not tested; set TESSERA_SEEDS")
+        return found.read_text(encoding="utf-8")
+
+    return read
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """The administrator's, for a cluster with our scheduler and webhook."""
+    engine = chosen_engine(request)
+    yield engine.kubeconfig
+    engine.stop()

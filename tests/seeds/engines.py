@@ -1,0 +1,116 @@
+"""Where the samples and the example clients run: a cluster with our scheduler and webhook, and nodes with cards.
+
+A test sees a kubeconfig and never which engine is behind it. Another engine is another function here and one line in
+`ENGINES`; `TESSERA_ENGINE` chooses. Whoever asks first makes the engine, and all tests of a session share it.
+"""
+
+import json
+import os
+import time
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from tessera.admission import DEFAULT_SETTINGS
+from tessera.admission.manifests import UrlAddress, webhook_manifest
+from tessera.vendors.loading import load_catalogue
+from testbed.certificates import Authority
+from testbed.cluster import Cluster
+from testbed.fixtures import NewCluster
+from testbed.requirements import TestbedFailed
+from tests.scheduler.conftest import PORT, Scheduling, a_pod
+from tests.scheduler.extender_process import ExtenderProcess
+
+WEBHOOK_PORT = PORT + 1
+DEADLINE_S = 60
+SIMULATED_NODES = 2
+
+
+class Engine(Protocol):
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        ...
+
+    def stop(self) -> None:
+        """May be called more than once."""
+        ...
+
+
+class Kubernetes(Scheduling):
+    """A real cluster with simulated nodes; pods that ask for cards are sent to our scheduler by our webhook."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.kubeconfig = cluster.kubeconfig
+        self._has_ended = False
+        super().__init__(cluster)
+        self._register_webhook()
+
+    def start_extender(self, kubeconfig: Path | None = None) -> None:
+        directory = self.cluster.machine.directory / "webhook"
+        directory.mkdir(exist_ok=True)
+        pair = self._authority.issue("webhook", "webhook", reachable_at=[self._host])
+        (directory / "tls.crt").write_bytes(pair.certificate.read_bytes())
+        (directory / "tls.key").write_bytes(pair.key.read_bytes())
+        webhook = ("--webhook", f"{self._host}:{WEBHOOK_PORT}", "--webhook-tls-dir", str(directory))
+        log = self.cluster.machine.logs / "extender.log"
+        self.extender = ExtenderProcess(kubeconfig or self.kubeconfig, self.address, log, *webhook)
+        self.extender.wait_until_ok("/readyz")
+
+    @property
+    def _host(self) -> str:
+        return self.cluster.machine.addresses.host
+
+    @property
+    def _authority(self) -> Authority:
+        return self.cluster.control_plane.authority
+
+    def _register_webhook(self) -> None:
+        address = UrlAddress(url=f"https://{self._host}:{WEBHOOK_PORT}")
+        manifest = webhook_manifest(load_catalogue(), DEFAULT_SETTINGS, address)
+        bundle = self._authority.files.certificate.read_bytes()
+        manifest["webhooks"][0]["clientConfig"]["caBundle"] = b64encode(bundle).decode()
+        self.cluster.kubectl("apply", "-f", "-", input=json.dumps(manifest))
+        until_s = time.monotonic() + DEADLINE_S
+        while self._scheduler_of_a_new_pod() != "hami-scheduler":
+            assert time.monotonic() < until_s, "the webhook does not come into force"
+            time.sleep(0.1)
+
+    def _scheduler_of_a_new_pod(self) -> str:
+        pod = a_pod("tried", memory=1000)
+        del pod["spec"]["schedulerName"]
+        try:
+            answer = self.cluster.kubectl("create", "--dry-run=server", "-o", "json", "-f", "-", input=json.dumps(pod))
+        except TestbedFailed as refused:
+            return str(refused)
+        return json.loads(answer)["spec"]["schedulerName"]
+
+    def stop(self) -> None:
+        if not self._has_ended:
+            self._has_ended = True
+            self.extender.stop()
+            self.cluster.stop()
+
+
+def kubernetes(request: pytest.FixtureRequest) -> Engine:
+    new_cluster: NewCluster = request.getfixturevalue("new_cluster")
+    cluster = new_cluster(simulated_nodes=SIMULATED_NODES)
+    cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s")
+    return Kubernetes(cluster)
+
+
+ENGINES: Mapping[str, Callable[[pytest.FixtureRequest], Engine]] = {"kubernetes": kubernetes}
+
+
+def chosen_engine(request: pytest.FixtureRequest) -> Engine:
+    """The one engine of this session."""
+    stash = request.config.stash
+    if _MADE not in stash:
+        stash[_MADE] = ENGINES[os.environ.get("TESSERA_ENGINE", "kubernetes")](request)
+    return stash[_MADE]
+
+
+_MADE = pytest.StashKey[Engine]()
