@@ -18,4 +18,4 @@ class WebhookServer(HttpsServer):
 
     def _answer(self, _path: str, body: bytes) -> Said:
         self.asked.append(json.loads(body)["request"]["object"]["metadata"].get("name", ""))
-        return Said(*asyncio.run(self._webhook.handle(body)))
+        return Said(*asyncio.run(self._webhook.handle(body))[:3])

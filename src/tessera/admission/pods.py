@@ -10,7 +10,7 @@ from tessera.errors import InvalidRequest
 from tessera.model import pod_documents
 from tessera.model.catalogue import Catalogue, Vendor
 from tessera.model.mismatches import explain_mismatch
-from tessera.model.pod_documents import NO_RESOURCES, Values
+from tessera.model.pod_documents import NO_METADATA, NO_RESOURCES, Metadata, Values
 from tessera.model.requests import ContainerRequest, DeviceRequest, PodRef, PodRequest
 
 
@@ -45,10 +45,6 @@ class Container(pod_documents.Container, frozen=True, kw_only=True):
         return tuple(key for key in vendor.resources.by_key if key in figures)
 
 
-class Metadata(pod_documents.Metadata, frozen=True, kw_only=True):
-    labels: Values | None = None
-
-
 class Spec(pod_documents.Spec, frozen=True, kw_only=True):
     containers: tuple[Container, ...]
     init_containers: tuple[Container, ...] | None = None
@@ -60,9 +56,6 @@ class Spec(pod_documents.Spec, frozen=True, kw_only=True):
 class Document(pod_documents.PodDocument, frozen=True, kw_only=True):
     metadata: Metadata | None = None
     spec: Spec
-
-
-NO_METADATA = Metadata()
 
 
 class Asking(NamedTuple):

@@ -6,7 +6,8 @@ import msgspec
 
 from tessera.admission.pods import ArrivingPod, Asking
 from tessera.admission.settings import Quotas
-from tessera.errors import InvalidRequest
+from tessera.engine.policies import check_choice
+from tessera.errors import InvalidPolicy, InvalidRequest
 from tessera.model.annotations import keys, metax
 from tessera.model.catalogue import Catalogue
 from tessera.model.refusals import render
@@ -18,6 +19,13 @@ _METAX_SHARED = "Metax-SGPU"
 def refuse_empty(pod: ArrivingPod) -> None:
     if not pod.spec.containers:
         raise InvalidRequest(f"{pod.ref}: spec.containers is empty, expected at least one container; add one")
+
+
+def refuse_unknown_policy(pod: ArrivingPod, request: PodRequest) -> None:
+    try:
+        check_choice(request.policy)
+    except InvalidPolicy as error:
+        raise InvalidPolicy(f"{pod.ref}: {error}; see {keys.NODE_POLICY} and {keys.CARD_POLICY}") from None
 
 
 def refuse_privileged(pod: ArrivingPod, request: PodRequest, catalogue: Catalogue) -> None:

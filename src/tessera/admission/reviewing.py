@@ -18,6 +18,7 @@ from tessera.admission.refusing import (
     refuse_metax_class,
     refuse_over_quota,
     refuse_privileged,
+    refuse_unknown_policy,
 )
 from tessera.admission.settings import DEFAULT_SCHEDULER, NO_QUOTAS, Quotas, Settings
 from tessera.errors import InvalidInput
@@ -78,6 +79,7 @@ def _review(document: object, catalogue: Catalogue, settings: Settings, quotas: 
     request = refine_request(pod.ref, as_said, catalogue, refine)
     if not request.wants_devices and not pod.says(keys.CLAIM):
         return UNTOUCHED
+    refuse_unknown_policy(pod, request)
     refuse_privileged(pod, request, catalogue)
     refuse_chosen_node(pod, request, catalogue)
     refuse_metax_class(pod, request)

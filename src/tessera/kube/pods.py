@@ -6,7 +6,7 @@ adds is here.
 """
 
 import sys
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -60,7 +60,7 @@ class Metadata(pod_documents.Metadata, frozen=True, kw_only=True, gc=False):
     """Without the copy of the whole pod that `kubectl apply` leaves among the annotations."""
 
     resource_version: str | None = None
-    labels: dict[str, str] | None = None
+    labels: dict[str, Any] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     owner_references: tuple[OwnerReference, ...] | None = None

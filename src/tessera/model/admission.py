@@ -73,7 +73,7 @@ class _Answer(_Part, frozen=True, kw_only=True):
 def decode_review(body: bytes) -> Review:
     try:
         document: object = msgspec.json.decode(body)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise InvalidInput(f"admission review: not readable as JSON ({error}), expected one AdmissionReview") from None
     try:
         return msgspec.convert(document, Review)

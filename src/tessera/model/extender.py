@@ -11,6 +11,7 @@ import msgspec
 from tessera.errors import InvalidRequest
 
 Document = dict[str, Any]
+NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 MAX_SCORE = 1_000
 """kube-scheduler takes any whole number and multiplies it by ten; eleven levels would leave most choices to chance."""
 CHOOSE = "/filter?choose"
@@ -29,11 +30,14 @@ class _Name(msgspec.Struct, frozen=True):
 
 
 class _NamedNode(msgspec.Struct, frozen=True):
-    metadata: _Name = _Name()
+    metadata: _Name | None = None
 
 
 class _NodeList(msgspec.Struct, frozen=True):
+    """Lists of Kubernetes write `items`; what was made from the Go type by hand may write `Items`."""
+
     items: list[msgspec.Raw] | None = None
+    capital: list[msgspec.Raw] | None = msgspec.field(default=None, name="Items")
 
 
 class ExtenderArgs(_Message, frozen=True, kw_only=True):
@@ -52,8 +56,8 @@ class ExtenderArgs(_Message, frozen=True, kw_only=True):
 
     def whole_nodes(self) -> dict[str, msgspec.Raw]:
         """The nodes themselves by name, as they came, where they did."""
-        items = (self.nodes and self.nodes.items) or []
-        return {msgspec.json.decode(item, type=_NamedNode).metadata.name: item for item in items}
+        items = (self.nodes and (self.nodes.items or self.nodes.capital)) or []
+        return {_name_of(item): item for item in items}
 
 
 class BindingArgs(_Message, frozen=True, kw_only=True):
@@ -89,8 +93,17 @@ class BindingResult(_Message, frozen=True, kw_only=True):
     error: str = ""
 
 
+def _name_of(node: msgspec.Raw) -> str:
+    try:
+        metadata = msgspec.json.decode(node, type=_NamedNode).metadata
+    except NOT_JSON as error:
+        raise InvalidRequest(
+            f"the body is no ExtenderArgs of kube-scheduler: one of Nodes is no node: {error}"
+        ) from None
+    return metadata.name if metadata else ""
+
+
 MessageT = TypeVar("MessageT", bound=_Message)
-NOT_JSON = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
 def read_args(body: bytes, message: type[MessageT]) -> MessageT:

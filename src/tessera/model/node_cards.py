@@ -47,7 +47,7 @@ def _read_vendors(
         if vendor.annotations.register is None:
             yield _read_capacity(node, vendor, capacity, allocatable)
             continue
-        key = next((key for key in vendor.annotations.registers() if key in annotations), None)
+        key = next((key for key in vendor.annotations.registers() if annotations.get(key)), None)
         if key is not None:
             counts = vendor.annotations.register_cores
             where = f"node {node}: {key}"

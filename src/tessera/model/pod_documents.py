@@ -23,6 +23,7 @@ class Metadata(_Part, frozen=True, kw_only=True):
     generate_name: str | None = None
     namespace: str | None = None
     uid: str | None = None
+    labels: Values | None = None
     annotations: Values | None = None
 
 

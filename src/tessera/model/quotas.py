@@ -49,22 +49,34 @@ class _Document(_Part, frozen=True, kw_only=True):
     spec: _Spec | None = None
 
 
-def read_quotas(quotas: Iterable[object], vendors: Catalogue) -> dict[str, Limits]:
-    """What the quotas of one namespace leave it, by vendor; a vendor of which they say nothing is not there."""
+class QuotaReading(NamedTuple):
+    """By vendor; one of which the quotas say nothing is not there. `complaints` are about figures that mean nothing."""
+
+    limits: dict[str, Limits]
+    complaints: tuple[str, ...] = ()
+
+
+def read_quotas(quotas: Iterable[object], vendors: Catalogue) -> QuotaReading:
+    """What the quotas of one namespace leave it. A figure that cannot be read lets nothing through.
+
+    Whoever wrote it wanted a bound; to guess none would be the one wrong guess that nobody notices.
+    """
     limits: dict[str, Limits] = {}
+    complaints: list[str] = []
     for quota in quotas:
-        for vendor, field, limit in _read_quota(quota, vendors):
+        for vendor, field, limit in _read_quota(quota, vendors, complaints):
             known = limits.get(vendor, Limits())
             before: int | None = getattr(known, field)
             limits[vendor] = known._replace(**{field: limit if before is None else min(before, limit)})
-    return limits
+    return QuotaReading(limits, tuple(complaints))
 
 
-def _read_quota(quota: object, vendors: Catalogue) -> Iterator[tuple[str, str, int]]:
+def _read_quota(quota: object, vendors: Catalogue, complaints: list[str]) -> Iterator[tuple[str, str, int]]:
     try:
         document = msgspec.convert(quota, _Document)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"resource quota: {explain_mismatch(error, quota)}") from None
+        complaints.append(f"resource quota: {explain_mismatch(error, quota)}")
+        return
     head = document.metadata or _Metadata()
     where = f"resource quota {head.namespace or 'default'}/{head.name or '(unnamed)'}"
     spec = document.spec or _Spec()
@@ -72,8 +84,14 @@ def _read_quota(quota: object, vendors: Catalogue) -> Iterator[tuple[str, str, i
     for key, value in sorted((hard or {}).items()):
         prefix = next((prefix for prefix in _PREFIXES if key.startswith(prefix)), None)
         use = vendors.by_resource(key.removeprefix(prefix)) if prefix else None
-        if use is not None and use.role in _FIELDS:
-            yield use.vendor.name, _FIELDS[use.role], _read_limit(use.vendor, use.role, value, f"{where}: {key}")
+        if use is None or use.role not in _FIELDS:
+            continue
+        try:
+            limit = _read_limit(use.vendor, use.role, value, f"{where}: {key}")
+        except InvalidInput as error:
+            complaints.append(f"{error}; until then it allows nothing")
+            limit = 0
+        yield use.vendor.name, _FIELDS[use.role], limit
 
 
 def _read_limit(vendor: Vendor, role: ResourceRole, value: object, where: str) -> int:

@@ -82,7 +82,7 @@ class Extender:
             self._witness.refused(read_pod_ref(args.pod), summarize(sentences))
         whole = args.whole_nodes()
         result = FilterResult(
-            nodes={"items": [whole[name] for name in verdict.passed]} if whole else None,
+            nodes={"items": [whole[name] for name in verdict.passed if name in whole]} if whole else None,
             node_names=verdict.passed,
             failed_nodes=verdict.failed,
             failed_and_unresolvable_nodes=verdict.hopeless,

@@ -8,7 +8,9 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from tessera.errors import BindRefused, InvalidInput
+import structlog
+
+from tessera.errors import BindRefused, InvalidInput, KubeError
 from tessera.kube.caching import Change
 from tessera.kube.objects import ObjectKey, identify
 from tessera.kube.pods import Pod
@@ -22,6 +24,7 @@ from tessera.scheduler.phases import Phases
 from tessera.scheduler.reading import OVER
 from tessera.scheduler.unplaced import explain_unplaced, insufficient
 
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 AT_ONCE = 16
 TRY_AGAIN_S = 1.0
 
@@ -65,11 +68,15 @@ class Loop:
         self._told: dict[ObjectKey, str] = {}
         self.wanted: Callable[[], None] = lambda: None  # told when there is a pod to look at
 
+    def __len__(self) -> int:
+        return len(self._waiting)
+
     def pod_changed(self, change: Change[Pod]) -> None:
         pod = change.after
+        if pod is None and change.before is not None:
+            self._others.forget(change.before.metadata.uid or "")
         if pod is None or not self._is_waiting(pod):
-            self._waiting.pop(change.key, None)
-            self._told.pop(change.key, None)
+            self._forget(change.key)
             return
         before = self._waiting.get(change.key)
         self._waiting[change.key] = pod
@@ -79,24 +86,25 @@ class Loop:
     def _is_waiting(self, pod: Pod) -> bool:
         spec = pod.spec
         is_held = spec.scheduling_gates or pod.metadata.deletion_timestamp or pod.status.phase in OVER
+        is_held = is_held or self._phases.is_bound(pod)
         return spec.scheduler_name in self._schedulers and not spec.node_name and not is_held
 
     async def place_waiting(self, _: str) -> Again | None:
-        """Everybody who waits has a turn. Who could not be bound has another one soon, whatever happens meanwhile."""
-        turns, bound = asyncio.Semaphore(AT_ONCE), list[bool]()
+        """Everybody who waits has a turn. Where that led to nothing there is another one soon."""
+        turns, done = asyncio.Semaphore(AT_ONCE), list[bool]()
 
         async def carry_out(pod: Pod, decision: Decision) -> None:
             async with turns:
                 if decision.node:
-                    bound.append(await self._bind(pod, decision.node))
+                    done.append(await self._bind(pod, decision.node))
                 else:
-                    await self._tell(pod, decision.why)
+                    done.append(await self._tell(pod, decision.why))
 
         async with asyncio.TaskGroup() as tasks:
             for pod in in_order(self._waiting.values()):
                 tasks.create_task(carry_out(pod, self._decide(pod)))
                 await asyncio.sleep(0)  # others have their turn too
-        return None if all(bound) else Again(TRY_AGAIN_S)
+        return None if all(done) else Again(TRY_AGAIN_S)
 
     def _decide(self, pod: Pod) -> Decision:
         asked, lacking, names = self._others.asked_by(pod), list[str](), list[str]()
@@ -111,6 +119,7 @@ class Loop:
         except InvalidInput as error:
             return Decision(why=str(error))
         if verdict.passed:
+            self._others.promise(pod, verdict.passed[0], asked)
             return Decision(node=verdict.passed[0])
         return Decision(why=explain_unplaced((*lacking, *verdict.failed.values(), *verdict.hopeless.values())))
 
@@ -120,17 +129,30 @@ class Loop:
         try:
             await self._binder.bind(args)
         except BindRefused as error:
+            self._others.forget(uid or "")
             await self._tell(pod, str(error))
             return False
+        self._forget(key)
         self._outcomes.placed(pod, node)
         return True
 
-    async def _tell(self, pod: Pod, why: str) -> None:
-        """Once: nobody is woken by what they know."""
+    async def _tell(self, pod: Pod, why: str) -> bool:
+        """Once: nobody is woken by what they know. False, if it could not be told."""
         key = identify(pod).key
-        if key in self._waiting and self._told.get(key) != why:
-            self._told[key] = why
+        if key not in self._waiting or self._told.get(key) == why:
+            return True
+        try:
             await self._outcomes.not_placed(pod, why)
+        except KubeError as error:
+            log.warning("pod not told why it waits", pod=str(key), error=str(error))
+            return False
+        self._told[key] = why
+        return True
+
+    def _forget(self, key: ObjectKey) -> None:
+        """The pod waits no longer; the watch may tell later."""
+        self._waiting.pop(key, None)
+        self._told.pop(key, None)
 
 
 def in_order(pods: Iterable[Pod]) -> Sequence[Pod]:

@@ -4,7 +4,7 @@ What it knows of cards and pods is on the same page but elsewhere, in `hami_metr
 """
 
 import platform
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sized
 from time import perf_counter
 from typing import TypeVar
 
@@ -18,7 +18,6 @@ from tessera.engine.ledger import State
 from tessera.kube.events import Recorder
 from tessera.model.refusals import Reason
 from tessera.scheduler.drift import Drift
-from tessera.scheduler.waking import Waiting
 from tessera.scheduler.world import World
 
 T = TypeVar("T")
@@ -78,7 +77,7 @@ class Standing(Collector):
     """How things stand."""
 
     def __init__(
-        self, world: World, waiting: Waiting, drift: Drift, recorder: Recorder, decides: Callable[[], bool]
+        self, world: World, waiting: Sized, drift: Drift, recorder: Recorder, decides: Callable[[], bool]
     ) -> None:
         self._world = world
         self._waiting = waiting

@@ -11,6 +11,7 @@ from itertools import compress, repeat
 import numpy as np
 
 from tessera.engine.arrays import Bools, Floats, Longs, Rows
+from tessera.engine.ledger import State
 from tessera.engine.quota import check_request
 from tessera.model.extender import MAX_SCORE
 from tessera.model.pods import read_pod_ref
@@ -99,6 +100,11 @@ class Phases:
             return None
         self.refused(ref, request)
         return Verdict([], {}, dict.fromkeys(names, render(over)))
+
+    def is_bound(self, pod: object) -> bool:
+        """Whether it has its node, also where the watch has not told yet."""
+        held = self._world.ledger.holding(read_pod_ref(pod).uid)
+        return held is not None and held.state is State.BOUND
 
     def could_be_placed(self, namespace: str, request: PodRequest) -> bool:
         """Whether some node would take the pod now."""

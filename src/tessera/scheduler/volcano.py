@@ -112,10 +112,11 @@ class Volcano:
         request = self._world.request_of(task.pod)
         if not request.wants_devices:
             return ""
-        self._phases.offers.expire(self._clock.monotonic_s())
-        namespace = read_pod_ref(task.pod).namespace
-        over = check_request(self._world.ledger, namespace, request, self._world.limits_of(namespace))
-        return self._refusal_of(request, node) if over is None else render(over)
+        ref, offers = read_pod_ref(task.pod), self._phases.offers
+        offers.expire(self._clock.monotonic_s())
+        with offers.set_aside(lambda offer: offer.ref.uid == ref.uid):  # its own hold does not stand in its way
+            over = check_request(self._world.ledger, ref.namespace, request, self._world.limits_of(ref.namespace))
+            return self._refusal_of(request, node) if over is None else render(over)
 
     def _refusal_of(self, request: PodRequest, node: str) -> str:
         row = self._world.ledger.fleet.row_of.get(node)

@@ -3,7 +3,7 @@
 kube-scheduler hears of a freed card when we do, and may ask before we have taken it in. It is refused once more then,
 and nothing wakes the pod for minutes. So pods that were refused are remembered, and when one of them fits, its own
 annotation is changed, which lets kube-scheduler try it again. A few at a time, because others of the same kind will be
-refused again, and each once only for each change, because others than us may refuse it for ever.
+refused again, and each only once until we have refused it again, because others than us may refuse it for ever.
 
 Who was refused before this process began may have been refused by us or by others. Such a pod is woken once when it
 fits: if it was ours to refuse, we are asked again then.
@@ -33,11 +33,12 @@ MOST_REMEMBERED = 20_000
 
 
 class _Waiter:
-    __slots__ = ("is_ours", "request", "woken_for")
+    __slots__ = ("is_asleep", "is_ours", "request", "woken_for")
 
     def __init__(self, request: PodRequest, *, is_ours: bool) -> None:
         self.request = request
         self.is_ours = is_ours
+        self.is_asleep = True
         self.woken_for = -1
 
 
@@ -67,7 +68,7 @@ class Waiting:
         """The pod was refused by every node."""
         waiter = self._waiters.get(ref)
         if waiter is not None:
-            waiter.is_ours = True
+            waiter.is_ours = waiter.is_asleep = True
         elif len(self._waiters) < MOST_REMEMBERED:
             self._waiters[ref] = _Waiter(request, is_ours=True)
 
@@ -99,7 +100,7 @@ class Waiting:
         verdicts: dict[tuple[str, PodRequest], bool] = {}
         fitting = list[PodRef]()
         for ref, waiter in self._waiters.items():
-            if waiter.woken_for == self._changes:
+            if waiter.woken_for == self._changes or not waiter.is_asleep:
                 continue
             asked = (ref.namespace, waiter.request)
             if asked not in verdicts:
@@ -109,10 +110,14 @@ class Waiting:
         changes = self._changes
         for ref in fitting[:AT_ONCE]:
             if (waiter := self._waiters.get(ref)) is not None:
-                waiter.woken_for = changes
                 if not waiter.is_ours:
                     del self._waiters[ref]
-                await self._wake(ref)
+                waiter.woken_for, waiter.is_asleep = changes, False  # before: it may be refused again meanwhile
+                try:
+                    await self._wake(ref)
+                except Exception:
+                    waiter.woken_for, waiter.is_asleep = -1, True
+                    raise
         return Again(LOOK_AGAIN_S) if len(fitting) > AT_ONCE else None
 
     async def _wake(self, ref: PodRef) -> None:

@@ -128,17 +128,17 @@ class World:
             self._quotas[change.key] = change.after
         namespace = change.key.namespace
         theirs = [quota for key, quota in self._quotas.items() if key.namespace == namespace]
-        try:
-            self._limits[namespace] = read_quotas(theirs, self.catalogue)
-            self._complain(f"quotas of {namespace}", ())
-            self.freed()
-        except InvalidInput as error:
-            self._complain(f"quotas of {namespace}", (str(error),))
+        reading = read_quotas(theirs, self.catalogue)
+        self._limits[namespace] = reading.limits
+        self._complain(f"quotas of {namespace}", reading.complaints)
+        self.freed()
 
     def release(self, uid: str) -> None:
         """Nothing of the pod is left, on its node either."""
+        held = self.ledger.holding(uid)
         self.ledger.release(uid)
-        self.freed()
+        if held is not None:
+            self.freed()
 
     def _let_go(self, pod: Pod) -> None:
         """The pod is gone from the API. Where its processes may not be, its cards stay taken."""

@@ -98,6 +98,11 @@ def test_a_pod_that_is_none_is_denied_with_a_sentence(pod):
         (b"", "admission review: not readable as JSON (Input data was truncated), expected one AdmissionReview"),
         (b"[" * 100_000, "maximum recursion depth exceeded"),
         (b"7", "admission review: the document is 7, expected an object"),
+        (
+            b'{"apiVersion": "\xff"}',
+            "admission review: not readable as JSON ('utf-8' codec can't decode byte 0xff in position 0: invalid start"
+            " byte), expected one AdmissionReview",
+        ),
         (b"{}", "admission review: apiVersion is missing, expected it to be set"),
         (
             json.dumps(a_review({}, "admission.k8s.io/v2")).encode(),

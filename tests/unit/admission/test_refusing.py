@@ -94,3 +94,16 @@ def test_a_quota_that_would_be_passed():
         "default/web-0: NVIDIA memory_mib would be 80000, the quota allows 64000; ask for less, remove pods of the"
         " namespace, or have its ResourceQuota raised"
     )
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "which"),
+    [
+        ("hami.io/node-scheduler-policy", "foo", 'the node policy is "foo"'),
+        ("hami.io/gpu-scheduler-policy", "binpack,foo", 'the card policy is "foo"'),
+    ],
+)
+def test_a_policy_that_does_not_exist(key: str, value: str, which: str):
+    denial = denial_of(a_pod(a_container(GPU), annotations={key: value}))
+    assert denial.startswith(f"default/web-0: {which}, expected ")
+    assert is_untouched(a_pod(a_container(), annotations={key: value})), "it wants no cards"

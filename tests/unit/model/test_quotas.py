@@ -1,6 +1,5 @@
 import pytest
 
-from tessera.errors import InvalidInput
 from tessera.model.quotas import Limits, read_quotas
 from tessera.vendors.loading import load_catalogue
 
@@ -21,7 +20,7 @@ def test_a_quota_limits_cards_memory_and_cores_of_a_vendor():
             "pods": "10",
         }
     )
-    assert read_quotas([quota], VENDORS) == {"NVIDIA": Limits(cards=4, memory_mib=64_000, cores_percent=400)}
+    assert read_quotas([quota], VENDORS).limits == {"NVIDIA": Limits(cards=4, memory_mib=64_000, cores_percent=400)}
 
 
 def test_figures_are_in_the_units_of_the_vendors_resource():
@@ -32,12 +31,12 @@ def test_figures_are_in_the_units_of_the_vendors_resource():
             "limits.metax-tech.com/vmemory": "2",
         }
     )
-    assert read_quotas([quota], VENDORS) == {
+    assert read_quotas([quota], VENDORS).limits == {
         "MLU": Limits(memory_mib=4096),
         "Mthreads": Limits(cores_percent=50),
         "Metax-SGPU": Limits(memory_mib=2048),
     }
-    assert read_quotas([a_quota(**{"limits.metax-tech.com/vmemory": "1.5Gi"})], VENDORS) == {
+    assert read_quotas([a_quota(**{"limits.metax-tech.com/vmemory": "1.5Gi"})], VENDORS).limits == {
         "Metax-SGPU": Limits(memory_mib=1536)
     }
 
@@ -47,11 +46,11 @@ def test_of_several_quotas_and_of_both_prefixes_the_smallest_counts():
         a_quota(**{"limits.nvidia.com/gpu": "4", "requests.nvidia.com/gpu": "3"}),
         a_quota(**{"limits.nvidia.com/gpu": "5", "limits.nvidia.com/gpumem": "0"}),
     ]
-    assert read_quotas(quotas, VENDORS) == {"NVIDIA": Limits(cards=3, memory_mib=0)}
+    assert read_quotas(quotas, VENDORS).limits == {"NVIDIA": Limits(cards=3, memory_mib=0)}
 
 
 def test_a_quota_that_says_nothing_of_cards_limits_none():
-    assert read_quotas([{}, {"spec": None}, {"spec": {"hard": None}}, a_quota(cpu="1")], VENDORS) == {}
+    assert read_quotas([{}, {"spec": None}, {"spec": {"hard": None}}, a_quota(cpu="1")], VENDORS) == ({}, ())
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,12 @@ def test_a_quota_that_says_nothing_of_cards_limits_none():
         ({"spec": []}, "resource quota: spec is a list, expected an object"),
     ],
 )
-def test_a_quota_that_cannot_be_read_gives_one_sentence(quota: object, sentence: str):
-    with pytest.raises(InvalidInput) as error:
-        read_quotas([quota], VENDORS)
-    assert str(error.value) == sentence
+def test_a_figure_that_cannot_be_read_is_told_of(quota: object, sentence: str):
+    (told,) = read_quotas([quota], VENDORS).complaints
+    assert told.removesuffix("; until then it allows nothing") == sentence
+
+
+def test_a_figure_that_cannot_be_read_allows_nothing_and_the_others_hold():
+    good, bad = a_quota(**{"limits.nvidia.com/gpu": "4"}), a_quota(**{"limits.nvidia.com/gpumem": "1Gi"})
+    for quotas in ([good, bad], [bad, good]):
+        assert read_quotas(quotas, VENDORS).limits == {"NVIDIA": Limits(cards=4, memory_mib=0)}

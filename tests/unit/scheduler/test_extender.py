@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tessera.errors import BindRefused, NotReady
+from tessera.errors import BindRefused, InvalidRequest, NotReady
 from tessera.model.extender import BindingArgs
 from tessera.model.refusals import Reason
 from tessera.model.requests import PodRef
@@ -71,3 +71,24 @@ async def test_nothing_is_answered_from_a_world_that_is_half_read():
     with pytest.raises(NotReady):
         await bed.ask("/prioritize", args)
     assert bed.heard == [], "it is no failure of the pod's"
+
+
+@pytest.mark.parametrize("verb", ["/filter", "/filter?choose", "/prioritize"])
+@pytest.mark.parametrize("items", [[{"metadata": {"name": 7}}], ["x"], [None]])
+async def test_nodes_that_are_none_are_the_askers_fault(verb: str, items: list[Any]):
+    bed = Bed(a="1xA100-SXM4-80GB")
+    try:
+        said = (await bed.ask(verb, {"Pod": a_pod(), "Nodes": {"items": items}}))["Error"]
+    except InvalidRequest as error:
+        said = str(error)
+    assert "one of Nodes is no node" in said
+
+
+async def test_whole_nodes_are_read_in_any_case_and_go_back_as_they_came():
+    bed = Bed(a="1xA100-SXM4-80GB", b="1xA100-SXM4-80GB")
+    node = {"metadata": {"name": "a", "labels": {"x": "y"}}}
+    for items in ("items", "Items"):
+        said = await bed.ask("/filter", {"Pod": a_pod(), "Nodes": {items: [node]}})
+        assert (said["Nodes"], said["NodeNames"]) == ({"items": [node]}, ["a"])
+    said = await bed.ask("/filter", {"Pod": a_pod(), "Nodes": {"items": [node]}, "NodeNames": ["a", "b"]})
+    assert said["NodeNames"] == ["a", "b"]

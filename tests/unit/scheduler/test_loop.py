@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tessera.errors import BindRefused
+from tessera.errors import BindRefused, KubeError
 from tessera.kube.caching import Change
 from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import Pod
@@ -30,6 +30,7 @@ class Bed:
         self.bound: list[tuple[str, str]] = []
         self.told: list[tuple[str, str]] = []
         self.problem: str = ""
+        self.is_deaf = False
         self.wanted = 0
         self._pods: dict[ObjectKey, Pod] = {}
         others = OtherResources(lambda key: CATALOGUE.by_resource(key) is not None, self._pods_on)
@@ -70,14 +71,18 @@ class Bed:
         self.world.pod_changed(Change(key, before, None))
 
     async def bind(self, args: BindingArgs) -> None:
+        """As the real one: the ledger knows at once, the watch tells later."""
         if self.problem:
             raise BindRefused(self.problem)
         self.bound.append((args.pod_name, args.node))
+        self.world.ledger.commit(args.pod_uid)
 
     def placed(self, pod: Pod, node: str) -> None:
         assert (pod.metadata.name, node) in self.bound
 
     async def not_placed(self, pod: Pod, why: str) -> None:
+        if self.is_deaf:
+            raise KubeError("the API server is away")
         self.told.append((pod.metadata.name or "", why))
 
     async def turn(self) -> Again | None:
@@ -197,3 +202,58 @@ async def test_an_init_container_runs_before_the_others_and_is_not_added_to_them
     bed.see("web", containers=[foo], initContainers=[{**foo, "name": "first"}])
     await bed.turn()
     assert bed.bound == [("web", "a")]
+
+
+async def test_a_sidecar_runs_beside_the_others_and_is_added_to_them():
+    foo = {"name": "main", "resources": {"limits": {"example.com/foo": "1"}}}
+    sidecar = {**foo, "name": "side", "restartPolicy": "Always"}
+    bed = Bed(a=ONE_CARD, resources={"example.com/foo": "2"})
+    bed.see("fits", containers=[foo], initContainers=[sidecar])
+    bed.see("larger", containers=[{"name": "main"}], initContainers=[sidecar, {**foo, "name": "after"}, sidecar])
+    await bed.turn()
+    assert bed.bound == [("fits", "a")]
+
+
+async def test_two_pods_of_one_turn_are_not_promised_the_same():
+    foo = {"name": "main", "resources": {"limits": {"example.com/foo": "1"}}}
+    bed = Bed(a=ONE_CARD, resources={"example.com/foo": "1"})
+    bed.see("one", containers=[foo])
+    bed.see("two", containers=[foo])
+    await bed.turn()
+    assert bed.bound == [("one", "a")]
+    bed.see_gone("one")
+    await bed.turn()
+    assert bed.bound[-1] == ("two", "a"), "who is gone before the watch showed it there holds nothing"
+
+
+async def test_what_could_not_be_bound_is_promised_to_nobody():
+    foo = {"name": "main", "resources": {"limits": {"example.com/foo": "1"}}}
+    bed = Bed(a=ONE_CARD, resources={"example.com/foo": "1"})
+    bed.problem = "the API server is away"
+    bed.see("one", containers=[foo])
+    await bed.turn()
+    bed.problem = ""
+    bed.see("aaa", containers=[foo])
+    await bed.turn()
+    assert bed.bound == [("aaa", "a")]
+
+
+async def test_a_pod_that_is_bound_is_left_alone_before_the_watch_has_told():
+    bed = Bed(a=ONE_CARD, b=ONE_CARD)
+    bed.see("web")
+    await bed.turn()
+    bed.see("web")
+    await bed.turn()
+    assert (bed.bound, bed.told) == ([("web", "a")], [])
+
+
+async def test_a_word_that_cannot_be_written_hinders_nobody_and_is_said_later():
+    bed = Bed(a=ONE_CARD)
+    bed.is_deaf = True
+    bed.see("greedy", count=2)
+    bed.see("web")
+    assert isinstance(await bed.turn(), Again)
+    assert bed.bound == [("web", "a")]
+    bed.is_deaf = False
+    assert await bed.turn() is None
+    assert [name for name, _ in bed.told] == ["greedy"]

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tessera.kube.caching import Change
 from tessera.kube.objects import ObjectKey
 from tessera.model.extender import MAX_SCORE
@@ -129,13 +131,68 @@ def test_a_pod_that_needs_certain_nodes_and_prefers_none_leaves_the_choice_to_us
     assert Phases(a_world(**THREE)).choose(a_pod(affinity=needs | apart), ["c", "b"], 0).passed == ["b"]
 
 
+def far_from(labels: dict[str, str], **term: Any) -> dict[str, Any]:
+    wish = {"labelSelector": {"matchLabels": labels}, "topologyKey": "zone", **term}
+    preferred = [{"weight": 1, "podAffinityTerm": wish}]
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
+
+
 def test_what_another_pod_prefers_of_its_neighbours_counts_while_it_is_there():
     world = a_world(**THREE)
-    neighbour = a_pod("neighbour", affinity=FAR_FROM_OTHERS)
+    phases, neighbour = Phases(world), a_pod("neighbour", affinity=FAR_FROM_OTHERS)
     see(world, neighbour)
-    assert Phases(world).choose(a_pod(), ["c", "b"], 0).passed == ["c", "b"]
+    see(world, neighbour)
+    assert phases.choose(a_pod(), ["c", "b"], 0).passed == ["c", "b"]
+    see(world, {**neighbour, "status": {"phase": "Succeeded"}})
+    assert phases.choose(a_pod(), ["c", "b"], 0).passed == ["b"]
+    see(world, neighbour)
     see_deleted(world, neighbour)
+    assert phases.choose(a_pod(), ["c", "b"], 0).passed == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("affinity", "counts"),
+    [
+        (far_from({"app": "web"}), True),
+        (far_from({"app": "dns"}), False),
+        (far_from({"app": "web"}, namespaces=["kube-system"]), False),
+        (far_from({"app": "web"}, namespaces=["kube-system", "default"]), True),
+        (far_from({"app": "web"}, namespaceSelector={}), True),
+        (far_from({}, labelSelector=None), False),
+        (far_from({}, labelSelector={"matchExpressions": [{"key": "app", "operator": "Exists"}]}), True),
+        (
+            far_from({}, labelSelector={"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}),
+            False,
+        ),
+    ],
+)
+def test_a_preference_counts_for_those_whom_it_is_about(affinity: dict[str, Any], counts: bool):
+    world = a_world(**THREE)
+    see(world, a_pod("neighbour", affinity=affinity))
+    wanted = a_pod()
+    wanted["metadata"]["labels"] = {"app": "web"}
+    assert Phases(world).choose(wanted, ["c", "b"], 0).passed == (["c", "b"] if counts else ["b"])
+
+
+def test_two_who_prefer_the_same_count_until_both_are_gone():
+    world = a_world(**THREE)
+    twins = [a_pod(name, affinity=FAR_FROM_OTHERS) for name in ("one", "two")]
+    for twin in twins:
+        see(world, twin)
+    see_deleted(world, twins[0])
+    assert Phases(world).choose(a_pod(), ["c", "b"], 0).passed == ["c", "b"]
+    see_deleted(world, twins[1])
     assert Phases(world).choose(a_pod(), ["c", "b"], 0).passed == ["b"]
+
+
+def test_a_preference_counts_before_the_watch_has_shown_who_has_it():
+    world = a_world(**THREE)
+    phases = Phases(world)
+    shy = a_pod("shy", affinity=FAR_FROM_OTHERS)
+    phases.choose(shy, ["c", "b"], 0)
+    assert phases.choose(a_pod(), ["c", "b"], 0).passed == ["c", "b"]
+    see_deleted(world, shy)
+    assert phases.choose(a_pod(), ["c", "b"], 0).passed == ["b"]
 
 
 def test_a_node_that_would_rather_be_left_alone_is_for_kube_scheduler_to_weigh():

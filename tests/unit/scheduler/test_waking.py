@@ -101,11 +101,20 @@ async def test_a_pod_from_before_that_we_refuse_again_is_ours_to_wake():
     waiting, patches = a_waiting(fits=True)
     refused = CACHED_PODS.decode(a_waiting_pod("old", REFUSED), "pods")
     waiting.pod_changed(Change(ObjectKey("default", "old"), None, refused))
-    waiting.remember(PodRef("default", "old", "uid-old"), REQUEST)
     for _ in range(2):
+        waiting.remember(PodRef("default", "old", "uid-old"), REQUEST)
         waiting.note_change()
         await waiting.wake("all")
     assert patches.woken == ["old", "old"]
+
+
+async def test_a_pod_that_was_woken_is_left_alone_until_we_have_refused_it_again():
+    waiting, patches = a_waiting(fits=True)
+    waiting.remember(PodRef("default", "web", "uid-web"), REQUEST)
+    for _ in range(3):
+        waiting.note_change()
+        await waiting.wake("all")
+    assert patches.woken == ["web"], "others refuse it now"
 
 
 def a_waiting_pod(name: str, *conditions: dict[str, str]) -> bytes:
