@@ -89,6 +89,8 @@ test: check test-tessera test-sdk ## Run the checks, the tests, and the tests of
 test-tessera: setup native programs ## Run the tests alone
 	@$(call say,Tests)
 	@$(BIN)/pytest
+	@$(call say,The contract on the embedded engine)
+	@$(BIN)/pytest tests/contract --engine embedded
 
 # A real Kubernetes for the tests, built from Go modules and kept outside the tree. Without Go or root the tests that
 # need it are skipped, and say so; on CI that is a failure.
@@ -148,8 +150,9 @@ check-docs: setup ## Do links resolve, are requirements pinned, are files free o
 	@$(BIN)/pytest -q tests/repository
 
 .PHONY: engines-table
-engines-table: setup programs ## Write the table of docs/engines.md from a run of the contract on a real cluster
+engines-table: setup programs ## Write the table of docs/engines.md from a run of the contract on both engines
 	@$(BIN)/pytest tests/contract --write-engines-table
+	@$(BIN)/pytest tests/contract --engine embedded --write-engines-table
 
 .PHONY: chart
 chart: setup ## Write what the Helm chart takes from the vendor catalogue

@@ -3,18 +3,26 @@
 A test sees an `Engine` and never which one. Another engine is another class here and one line in `ENGINES`.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
+from urllib.parse import urlencode
 
 import pytest
 import urllib3
 
+from tessera.apps.api_server import kubeconfig
+from testbed.building import Programs
 from testbed.cluster import Cluster
 from testbed.fixtures import NewCluster
+from testbed.images.cache import default_cache
 from testbed.images.recipes.busybox import REFERENCE as BUSYBOX
+from testbed.images.recipes.busybox import busybox_program
 from tests.contract.api import Api
 from tests.contract.command_line import CommandLine
+from tests.embedded.server import HOST
+from tests.embedded.whole_engine import WholeEngine
 
 
 class Engine(Protocol):
@@ -97,4 +105,63 @@ def kubernetes(request: pytest.FixtureRequest, directory: Path) -> Engine:
     return Kubernetes(new_cluster(node=True), directory)
 
 
-ENGINES: Mapping[str, Callable[[pytest.FixtureRequest, Path], Engine]] = {"kubernetes": kubernetes}
+class Embedded:
+    """Our own engine, the whole of it, as `tessera up` starts it."""
+
+    runs_pods = True
+    image = "tessera.local/machine"
+    callback_host = HOST
+
+    def __init__(self, engine: WholeEngine, directory: Path) -> None:
+        self._directory = directory
+        self.authority = engine.authority
+        self.kubeconfig = engine.kubeconfig
+        programs = Programs()
+        self.kubectl = CommandLine(programs["kubectl"], self.kubeconfig, directory / "cache")
+        self.helm = CommandLine(programs["helm"], self.kubeconfig, directory / "cache")
+        with Api(self.kubeconfig) as api:
+            self.url = api.url
+            self.version = api.get("/version")["gitVersion"].removeprefix("v")
+            _forget_admission(api)
+
+    def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
+        path = self._directory / f"{'-'.join((user, *groups)).replace(':', '-')}.kubeconfig"
+        query = urlencode([("user", user), *(("group", group) for group in groups)])
+        with Api(self.kubeconfig) as api:
+            token = api.ask("POST", f"/debug/admit?{query}")
+        path.write_bytes(kubeconfig(self.url, self.authority, token))
+        return path
+
+    def forget_history(self, before: str) -> None:
+        with Api(self.kubeconfig) as api:
+            api.ask("POST", "/debug/forget", query={"before": before})
+
+
+def embedded(request: pytest.FixtureRequest, directory: Path) -> Engine:
+    found_first = f"{_small_programs(directory)}{os.pathsep}{os.environ['PATH']}"
+    engine = WholeEngine(directory, environment={"PATH": found_first})
+    request.addfinalizer(engine.down)
+    started = engine.up()
+    assert started.returncode == 0, started.stderr
+    return Embedded(engine, directory)
+
+
+def _forget_admission(api: Api) -> None:
+    """The contract is about an API server as such: on the other engine nothing of ours is installed either."""
+    for plural in ("mutatingwebhookconfigurations", "validatingadmissionpolicybindings"):
+        api.ask("DELETE", f"/apis/admissionregistration.k8s.io/v1/{plural}")
+
+
+def _small_programs(directory: Path) -> Path:
+    """What pods call and a machine may not have, such as a small web server."""
+    programs = directory / "programs"
+    programs.mkdir()
+    for applet in ("httpd", "wget"):
+        (programs / applet).symlink_to(busybox_program(default_cache()))
+    return programs
+
+
+ENGINES: Mapping[str, Callable[[pytest.FixtureRequest, Path], Engine]] = {
+    "embedded": embedded,
+    "kubernetes": kubernetes,
+}

@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from tests.contract.engines import Engine
-from tests.contract.table import Row, row_of, rows_of_the_suite, write_document
+from tests.contract.table import Row, Run, row_of, rows_of_the_suite, write_document
 
 WORDS = {"passed": "yes", "failed": "no", "skipped": "skipped"}
 
@@ -14,6 +14,7 @@ class Outcomes:
     """A pytest plugin."""
 
     def __init__(self) -> None:
+        self._engine = ""
         self._version = "unknown"
         self._verdicts: dict[Row, str] = {}
         self._summary = ""
@@ -24,7 +25,7 @@ class Outcomes:
         row = row_of(item.iter_markers("contract"))
         if row and (report.when == "call" or not report.passed):
             self._note(row, WORDS[report.outcome])
-            self._note_engine(getattr(item, "funcargs", {}).get("engine"))
+            self._note_engine(item)
         return report
 
     def _note(self, row: Row, verdict: str) -> None:
@@ -32,8 +33,10 @@ class Outcomes:
         if self._verdicts.get(row, "yes") == "yes":
             self._verdicts[row] = verdict
 
-    def _note_engine(self, engine: Engine | None) -> None:
+    def _note_engine(self, item: pytest.Item) -> None:
+        engine: Engine | None = getattr(item, "funcargs", {}).get("engine")
         if engine:
+            self._engine = item.callspec.params["engine"]  # type: ignore[attr-defined]
             self._version = engine.version
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -44,7 +47,8 @@ class Outcomes:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
             return
         verdicts = {row: self._verdicts[row] for row in rows}
-        write_document(verdicts, self._version, datetime.datetime.now(datetime.UTC).date())
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
+        write_document(self._engine, Run(self._version, today, verdicts))
         self._summary = f"docs/engines.md was written with {len(rows)} rows"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:

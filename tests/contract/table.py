@@ -1,6 +1,5 @@
 """The contract as a table: its rows from the markers of the tests, its verdicts from a run, its place in the docs."""
 
-import datetime
 import importlib
 import re
 from collections.abc import Iterable, Mapping
@@ -82,34 +81,66 @@ def rows_of_the_suite() -> list[Row]:
     return sorted(rows, key=lambda row: AREAS.index(row.area))
 
 
+class Run(NamedTuple):
+    """One engine's column: which version was tried when, and what became of each row."""
+
+    version: str
+    day: str
+    verdicts: Mapping[Row, str]
+
+
+ENGINE_COLUMNS = ("kubernetes", "embedded")
+LAST_RUN = "Last run: "
+NEVER = Run("", "never", {})
+HEAD = re.compile(r"(?P<engine>\w+)(?: (?P<version>\S+))?: (?P<day>[\w-]+)")
+
+
 def rows_of_the_document() -> list[Row]:
     return [Row(*cells[:3]) for cells in _cells_of_the_document()]
 
 
-def verdicts_of_the_document() -> list[str]:
-    return [cells[3] for cells in _cells_of_the_document()]
+def runs_of_the_document() -> dict[str, Run]:
+    """By engine, as they were last written."""
+    cells = _cells_of_the_document()
+    tried = _generated().partition("\n")[0].removeprefix(LAST_RUN)
+    heads = {found["engine"]: found for found in HEAD.finditer(tried)}
+    return {
+        engine: Run(
+            (heads[engine]["version"] or "") if engine in heads else "",
+            heads[engine]["day"] if engine in heads else NEVER.day,
+            {Row(*row[:3]): row[3 + column] for row in cells},
+        )
+        for column, engine in enumerate(ENGINE_COLUMNS)
+    }
+
+
+def _generated() -> str:
+    generated = GENERATED.search(DOCUMENT.read_text())
+    assert generated, f"{DOCUMENT} has no generated part"
+    return generated[0]
 
 
 def _cells_of_the_document() -> list[list[str]]:
-    generated = GENERATED.search(DOCUMENT.read_text())
-    assert generated, f"{DOCUMENT} has no generated part"
-    lines = [line for line in generated[0].splitlines() if line.startswith("| ")]
+    lines = [line for line in _generated().splitlines() if line.startswith("| ")]
     return [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines[1:]]
 
 
-def write_document(verdicts: Mapping[Row, str], version: str, day: datetime.date) -> None:
-    table = render(verdicts, version, day)
+def write_document(engine: str, run: Run) -> None:
+    """The column of this engine; the others stay as they are."""
+    table = render(list(run.verdicts), {**runs_of_the_document(), engine: run})
     DOCUMENT.write_text(GENERATED.sub(lambda _: table, DOCUMENT.read_text()))
 
 
-def render(verdicts: Mapping[Row, str], version: str, day: datetime.date) -> str:
+def render(rows: Iterable[Row], runs: Mapping[str, Run]) -> str:
+    tried = [(engine, runs.get(engine, NEVER)) for engine in ENGINE_COLUMNS]
+    named = [f"{engine} {run.version}".strip() for engine, run in tried]
     lines = [
-        f"Last run: {day}, kube-apiserver {version}.",
+        f"{LAST_RUN}{', '.join(f'{name}: {run.day}' for name, (_, run) in zip(named, tried, strict=True))}.",
         "",
-        f"| area | promise | needed by | kubernetes {version} | embedded |",
-        "|---|---|---|---|---|",
+        f"| area | promise | needed by | {' | '.join(named)} |",
+        f"|{'---|' * (3 + len(named))}",
     ]
-    for row, verdict in verdicts.items():
-        cells = [cell.replace("|", "\\|") for cell in (*row, verdict, NOT_YET)]
+    for row in rows:
+        cells = [cell.replace("|", "\\|") for cell in (*row, *(run.verdicts.get(row, NOT_YET) for _, run in tried))]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

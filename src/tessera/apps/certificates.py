@@ -24,17 +24,21 @@ def command() -> None:
 @click.option("--host", "hosts", multiple=True, required=True, help="A name or address to serve under; repeatable.")
 def pod_local(out: Path, hosts: tuple[str, ...]) -> None:
     """Let kube-scheduler verify the extender beside it. What is there and good is left as it is."""
-    now = datetime.now(UTC)
     try:
-        found = _read(out)
-        if found is None or not is_good_for(hosts, found, now):
-            out.mkdir(parents=True, exist_ok=True)
-            _write(out, make_pod_local(hosts, now))
+        keep_pod_local(out, hosts)
     except OSError as error:
         raise InvalidRequest(
             f"--out {out}: {error.filename or out} cannot be used: {error.strerror}, expected a directory that we may"
             " write; name another"
         ) from error
+
+
+def keep_pod_local(out: Path, hosts: tuple[str, ...]) -> None:
+    now = datetime.now(UTC)
+    found = _read(out)
+    if found is None or not is_good_for(hosts, found, now):
+        out.mkdir(parents=True, exist_ok=True)
+        _write(out, make_pod_local(hosts, now))
 
 
 def _read(out: Path) -> PodLocal | None:

@@ -3,44 +3,32 @@
 import socket
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import click
 import uvloop
 
+from tessera.apps.deciding import Deciding
 from tessera.apps.extender_options import Flags, Options, read_options
 from tessera.apps.listeners import Listeners
-from tessera.apps.recovery import PROMPT, Recovery
+from tessera.apps.recovery import PROMPT
 from tessera.apps.serving import serve_all
 from tessera.apps.working import Work, running
+from tessera.engine.policies import DEFAULT
 from tessera.kube.access import find_access
 from tessera.kube.client import Client
-from tessera.kube.events import Recorder
-from tessera.kube.following import Following, Leading, holder_on
-from tessera.kube.informer import Informer
-from tessera.kube.kinds import RESOURCE_QUOTAS
+from tessera.kube.following import Following, holder_on
 from tessera.kube.leases import Election
 from tessera.kube.objects import ObjectKey
-from tessera.kube.pods import CACHED_PODS
 from tessera.kube.reconciler import Again, Reconciler
-from tessera.scheduler.binding import Binder
-from tessera.scheduler.early_nodes import EarlyNodes
 from tessera.scheduler.extender import Extender
 from tessera.scheduler.hami_metrics import HamiPage
-from tessera.scheduler.leading import Leadership
 from tessera.scheduler.metrics import Figures, Standing
-from tessera.scheduler.nodes import CACHED_NODES
-from tessera.scheduler.phases import Phases
 from tessera.scheduler.reporting import Reporter
-from tessera.scheduler.telling import Teller
 from tessera.scheduler.volcano import Volcano
 from tessera.scheduler.waking import LOOK_AGAIN_S, Waiting
-from tessera.scheduler.world import World
-from tessera.vendors.loading import load_catalogue
 
 LEASE = ObjectKey("kube-system", "tessera-scheduler")
-COMPONENT = "hami-scheduler"
-MOST_SILENT_S = 180.0
 
 
 @click.command("extender")
@@ -57,8 +45,10 @@ MOST_SILENT_S = 180.0
 @click.option("--metrics", default="", help="Where to serve /metrics and /ledger alone, in plain HTTP.")
 @click.option("--legacy-metrics/--no-legacy-metrics", default=True, show_default=True, help="HAMi's old names too.")
 @click.option("--bind-events", is_flag=True, help="HAMi's event for each bind; kube-scheduler has its own.")
-@click.option("--node-policy", default="binpack", show_default=True, help="For pods that name no node policy.")
-@click.option("--card-policy", default="spread", show_default=True, help="For pods that name no card policy.")
+@click.option("--node-policy", default=DEFAULT.node, show_default=True, help="For pods that name no node policy.")
+@click.option(
+    "--card-policy", default=",".join(DEFAULT.cards), show_default=True, help="For pods that name no card policy."
+)
 @click.option("--leader-elect", is_flag=True, help="One of several replicas decides, the one that has the lease.")
 @click.option("--follow-lease", default="", help="NAMESPACE/NAME of kube-scheduler's lease; who is beside it decides.")
 @click.option("--follow-host", default="", help="How that holder's name begins if it is ours; else our host name.")
@@ -76,67 +66,27 @@ async def run(options: Options) -> None:
         await scheduling.leave()
 
 
-class Scheduling:
-    """Everything that decides, put together once. `works` keep it up to date."""
+class Scheduling(Deciding):
+    """Everything that decides, and those who ask: kube-scheduler and Volcano."""
 
     def __init__(self, client: Client, options: Options) -> None:
-        self.world = World(load_catalogue(), default=options.policy)
-        self.phases = Phases(self.world)
+        self._election = Election(client, LEASE, socket.gethostname()) if options.leader_elect else None
+        leading = self._election or _following(client, options)
+        super().__init__(client, options.policy, leading=leading, tells_binds=options.bind_events)
         self.waiting = Waiting(client, self.phases.could_be_placed, self.world.request_of)
         self._waking: Reconciler[str] = Reconciler("waiting pods", self._wake, workers=1, backoff=PROMPT)
         self.phases.refused = self.waiting.remember
         self.waiting.found = partial(self._waking.mark, "all")
         self.world.freed = self._look_again
-        pods, nodes = Informer(client, CACHED_PODS), Informer(client, CACHED_NODES)
-        self._watched = (pods, nodes, Informer(client, RESOURCE_QUOTAS))
-        self._subscribe()
-        self._election = Election(client, LEASE, socket.gethostname()) if options.leader_elect else None
-        self._leading: Leading | None = self._election or _following(client, options)
-        self._leadership = Leadership(
-            client, pods, election=self._leading, is_undecided=self.world.is_undecided, caches=[nodes]
-        )
-        self.recovery = Recovery(
-            client,
-            self.world,
-            self.phases.offers,
-            pods,
-            nodes,
-            may_write=self._leadership.may_write,
-            decides=self.decides,
-        )
-        self._recorder = Recorder(client, component=COMPONENT, host=socket.gethostname())
-        self.figures = Figures(Standing(self.world, self.waiting, self.recovery.drift, self._recorder, self.decides))
-        teller = Teller(self._recorder, tells_binds=options.bind_events)
-        self.recovery.late.refused_late = teller.not_bound
-        early, witness = EarlyNodes(self.world, nodes.get, pods.get), Reporter(self.figures, teller)
-        binder = Binder(self.recovery.commits, self.world, pods.get, hold_back=early.check)
-        self.extender = Extender(self.phases, binder, is_ready=self.decides, witness=witness)
+        self.pods.subscribe(self.waiting.pod_changed)
+        self.figures = Figures(Standing(self.world, self.waiting, self.recovery.drift, self.recorder, self.decides))
+        witness = Reporter(self.figures, self.teller)
+        self.extender = Extender(self.phases, self.binder, is_ready=self.decides, witness=witness)
         self.volcano = Volcano(self.world, self.phases, is_ready=self.decides)
-        self.page = HamiPage(self.world, pods, self._namespaces_with_quotas, old_names=options.legacy_metrics)
-
-    def _subscribe(self) -> None:
-        """Let everybody hear of what they are made of."""
-        pods, nodes, quotas = self._watched
-        pods.subscribe(self.world.pod_changed)
-        pods.subscribe(self.waiting.pod_changed)
-        nodes.subscribe(self.world.node_changed)
-        quotas.subscribe(self.world.quota_changed)
-
-    def has_read_all(self) -> bool:
-        return all(informer.is_synced for informer in self._watched)
-
-    def decides(self) -> bool:
-        """Whether kube-scheduler may be answered: all is known and fresh, and nobody else decides."""
-        return all(map(is_current, self._watched)) and self._leadership.is_established
+        self.page = HamiPage(self.world, self.pods, self.namespaces_with_quotas, old_names=options.legacy_metrics)
 
     def works(self) -> list[Work]:
-        works = [*(informer.run() for informer in self._watched), self._waking.run(), *self.recovery.works()]
-        works += [self._recorder.run(), self._leadership.run()]
-        return [*works, *([self._leading.run()] if self._leading else [])]
-
-    def _namespaces_with_quotas(self) -> list[str]:
-        _, _, quotas = self._watched
-        return [quota["metadata"]["namespace"] for quota in quotas]
+        return [*super().works(), self._waking.run()]
 
     async def leave(self) -> None:
         if self._election:
@@ -157,8 +107,3 @@ def _following(client: Client, options: Options) -> Following | None:
     if options.follow_lease is None:
         return None
     return Following(client, options.follow_lease, holder_on(options.follow_host))
-
-
-def is_current(informer: Informer[Any]) -> bool:
-    """Whether it knows everything and has heard of the API server lately: bookmarks come once a minute."""
-    return informer.is_synced and (informer.silent_s or 0.0) < MOST_SILENT_S

@@ -23,6 +23,7 @@ from tessera.node.cards import Cards
 from tessera.node.early import EarlyStarter
 from tessera.node.ending import Endings, PodGroups
 from tessera.node.exporting import NodeCollector
+from tessera.node.faults import follow_faults
 from tessera.node.health import Health
 from tessera.node.holders import Holder
 from tessera.node.inventory_service import InventoryService, serve_inventory
@@ -40,8 +41,6 @@ from tessera.vendors.reporting import in_form
 from tessera.vendors.usage import CardUsage
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-FAULT_WAIT_S = 1.0
-RETRY_S = 30.0
 LOOK_AGAIN_S = 0.5
 USAGE_EVERY_S = 5.0
 BY_UID = "uid"
@@ -124,7 +123,7 @@ class NodeAgent:
             self._once_synced(self._endings.run()),
             self._once_synced(self._reconciliation.run()),
             *map(self._serve, self._vendors),
-            *([self._watch_faults(watch), self._read_usage(watch)] if watch else []),
+            *([follow_faults(self._cards, watch), self._read_usage(watch)] if watch else []),
         ]
 
     async def _once_synced(self, work: Work) -> None:
@@ -182,15 +181,6 @@ class NodeAgent:
             await asyncio.sleep(LOOK_AGAIN_S)
         server = self._servers[vendor.name] = PluginServer(self._make_plugin(vendor), self._kubelet)
         await server.run()
-
-    async def _watch_faults(self, watch: Watch) -> None:
-        while True:
-            try:
-                for fault in await asyncio.to_thread(watch.wait_for_faults, FAULT_WAIT_S):
-                    log.warning("fault told", uuid=fault.uuid, xid=fault.number)
-                    self._cards.note_fault(fault.uuid, fault.number)
-            except DiscoveryFailed:
-                await asyncio.sleep(RETRY_S)
 
     async def _read_usage(self, watch: Watch) -> None:
         while True:

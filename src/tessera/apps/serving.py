@@ -1,6 +1,7 @@
 """HTTP for components: routes that take bytes and give bytes, health, readiness, metrics."""
 
 import asyncio
+import os
 import signal
 import socket
 import ssl
@@ -33,12 +34,17 @@ MOST_BYTES = 256 * 2**20
 
 
 class Listener(NamedTuple):
-    """Without `tls` plain HTTP."""
+    """Without `tls` plain HTTP. `listening` is a socket that was opened beforehand.
+
+    WebSockets are spoken only where they are asked for: nobody else loads them.
+    """
 
     app: ASGIApp
     host: str
     port: int
     tls: ssl.SSLContext | None = None
+    listening: socket.socket | None = None
+    web_sockets: bool = False
 
 
 def make_app(
@@ -177,42 +183,51 @@ async def serve(app: ASGIApp, host: str, port: int) -> None:
 
 async def serve_all(*listeners: Listener) -> None:
     """All of them until SIGTERM or SIGINT, or until cancelled. None serves, if one cannot be listened on."""
-    sockets = [_listen(listener.host, listener.port) for listener in listeners]
-    servers = [_Server(_config(listener)) for listener in listeners]
+    over = asyncio.Event()
+    set_at_signals(over)
+    await serve_until(over, *listeners, stop_s=STOP_S)
 
-    def stop() -> None:
+
+def set_at_signals(over: asyncio.Event) -> None:
+    """By SIGTERM and SIGINT, which end nothing by themselves from now on."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, over.set)
+
+
+async def serve_until(over: asyncio.Event, *listeners: Listener, stop_s: int) -> None:
+    """Answers under way when it is over are waited for so long."""
+    sockets = [listener.listening or listen(listener.host, listener.port) for listener in listeners]
+    servers = [_Server(_config(listener, stop_s)) for listener in listeners]
+    async with asyncio.TaskGroup() as tasks:
+        for server, listening in zip(servers, sockets, strict=True):
+            tasks.create_task(server.serve(sockets=[listening]))
+        await over.wait()
         for server in servers:
             server.should_exit = True
 
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for server, listening in zip(servers, sockets, strict=True):
-                tasks.create_task(server.serve(sockets=[listening]))
-    finally:
-        stop()
 
-
-def _config(listener: Listener) -> uvicorn.Config:
+def _config(listener: Listener, stop_s: int) -> uvicorn.Config:
     config = uvicorn.Config(
         listener.app,
         access_log=False,
         proxy_headers=False,
         server_header=False,
         lifespan="off",
+        ws="wsproto" if listener.web_sockets else "none",
+        ws_per_message_deflate=False,
         log_level="warning",
         timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=STOP_S,
+        timeout_graceful_shutdown=stop_s,
     )
     config.load()
     config.ssl = listener.tls
     return config
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
-        raise InvalidRequest(f"{host}:{port} cannot be listened on: {error.strerror}; name another address") from error
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise InvalidRequest(f"{host}:{port} cannot be listened on: {why}; name another address") from error

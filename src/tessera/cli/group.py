@@ -1,16 +1,25 @@
-"""The `tessera` command and how its errors look: one sentence on stderr, exit code 1, never a traceback."""
+"""The `tessera` command and how its errors look: one sentence on stderr, never a traceback.
+
+Exit codes: 1 when something failed, 2 when the call itself was wrong, 130 after Ctrl-C.
+"""
 
 import importlib
 import io
 import os
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import click
 
 from tessera import __version__
 from tessera.errors import TesseraError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+PROGRAM = "tessera"
+INTERRUPTED = 130
 
 
 class Entry(NamedTuple):
@@ -36,6 +45,15 @@ class LazyGroup(click.Group):
         command: click.Command = importlib.import_module(self._entries[cmd_name].module).command
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
+        """By the table: to ask each command for its help would import all of them at each press of the key."""
+        from click.shell_completion import CompletionItem
+
+        found = [
+            CompletionItem(name, help=it.help) for name, it in self._entries.items() if name.startswith(incomplete)
+        ]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(sorted((name, entry.help) for name, entry in self._entries.items()))
@@ -50,34 +68,43 @@ def make_group(entries: Mapping[str, Entry]) -> click.Group:
             click.echo(ctx.get_help())
 
     group = LazyGroup(
-        "tessera",
+        PROGRAM,
         entries,
         callback=show_help,
         help="Share, schedule and drive accelerators.",
         invoke_without_command=True,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    return click.version_option(__version__, prog_name="tessera")(group)
+    return click.version_option(__version__, prog_name=PROGRAM)(group)
 
 
 def run(group: click.Group) -> None:
     _print_what_the_encoding_has()
     try:
-        group.main(standalone_mode=False)
+        status = group.main(prog_name=PROGRAM, standalone_mode=False)
         if sys.stdout:
             sys.stdout.flush()
+        sys.exit(status if isinstance(status, int) else 0)
     except TesseraError as error:
-        sys.exit(f"tessera: {error}")
+        _end(f"{error}", 1)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(error.exit_code)
     except click.ClickException as error:
-        sys.exit(f"tessera: {error.format_message()}")
+        _end(error.format_message(), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        sys.exit("tessera: interrupted")
+        _end("interrupted", INTERRUPTED)
     except BrokenPipeError:  # while flushing; click and rich end as quietly when they meet it
         _drop_output()
         sys.exit(1)
     except OSError as error:
         _drop_output()
-        sys.exit(f"tessera: the output cannot be written: {error.strerror or error}")
+        _end(f"the output cannot be written: {error.strerror or error}", 1)
+
+
+def _end(sentence: str, status: int) -> NoReturn:
+    click.echo(f"{PROGRAM}: {sentence}", err=True)
+    sys.exit(status)
 
 
 def _print_what_the_encoding_has() -> None:

@@ -29,7 +29,13 @@ class ApiRefusal(Exception):
 
     def status(self) -> Document:
         """The Status object that goes back."""
-        said: Document = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message}
+        said: Document = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+        }
         said |= {"reason": self.reason, "code": self.code}
         return said | ({"details": self.details} if self.details else {})
 

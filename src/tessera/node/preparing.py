@@ -40,6 +40,14 @@ class Preparer:
         self._store = store
         self._hook_path = hook_path
 
+    def asks(self, pod: Pod, vendor: Vendor, container: str) -> bool:
+        """Whether the container is to have cards of this vendor."""
+        try:
+            devices = self._request_of(pod).containers[_position(pod, container)].devices
+        except InvalidInput as error:
+            raise StartRefused(str(error)) from error
+        return any(device.vendor == vendor.name for device in devices)
+
     def shares_of(self, pod: Pod, vendor: Vendor, container: str) -> Shares | None:
         """None where the pod was given nothing, or nothing yet."""
         try:

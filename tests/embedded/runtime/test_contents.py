@@ -111,7 +111,7 @@ async def test_a_pod_waits_for_a_volume_that_cannot_be_made_and_says_so(node):
 
 async def test_a_pod_knows_its_own_name_and_those_of_services(tmp_path):
     names = [("127.64.9.9", "web.default.svc.cluster.local web")]
-    async with running_node(tmp_path, names=lambda: names) as node:
+    async with running_node(tmp_path, names=lambda _: names) as node:
         printed = await node.run("hostname; getent hosts web; getent hosts $(hostname) | tr -s ' '; echo $POD_IP")
         host, service, itself, address = printed.splitlines()
         assert host == "worker"
@@ -121,7 +121,7 @@ async def test_a_pod_knows_its_own_name_and_those_of_services(tmp_path):
 
 async def test_a_new_name_reaches_a_pod_that_runs(tmp_path):
     names: list[tuple[str, str]] = []
-    async with running_node(tmp_path, names=lambda: names) as node:
+    async with running_node(tmp_path, names=lambda _: names) as node:
         node.start("until getent hosts late; do sleep 0.05; done")
         await node.wait(is_running)
         names.append(("127.64.9.9", "late"))

@@ -70,7 +70,7 @@ def test_figures_that_contradict_or_do_not_exist(limits, part):
     assert part in sentence
 
 
-def test_a_policy_that_does_not_exist():
+def test_weights_that_are_none():
     pod = a_pod(a_container(GPU), annotations={"hami.io/device-scoring-weights": "slot=x"})
     assert denial_of(pod).startswith("default/web-0: hami.io/device-scoring-weights")
 

@@ -82,6 +82,18 @@ def test_churn_shows_what_was_rejected() -> None:
         (("--cluster", "2x2", "--policy", "/spread"), '--policy is "/spread": a name is missing, expected one'),
         (("--cluster", "2x2", "--policy", ""), '--policy is "": a name is missing, expected one'),
         (("--cluster", "٣x8"), '--cluster is "٣x8", expected nodes and cards per node'),
+    ],
+)
+def test_a_call_that_cannot_work_gives_one_sentence_on_stderr(arguments: tuple[str, ...], sentence: str) -> None:
+    done = tessera("simulate", *arguments)
+
+    assert done.returncode == 1
+    assert_one_sentence(done, sentence)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
         (("--cluster", "2x2", "--demand", "nan"), "nan is not a number from 1 to 1000"),
         (("--cluster", "2x2", "--churn", "nan"), "nan is not a number from 1 to 100"),
         (("--cluster", "2x2", "--churn", "inf"), "inf is not in the range"),
@@ -90,10 +102,14 @@ def test_churn_shows_what_was_rejected() -> None:
         (("--what",), "No such option"),
     ],
 )
-def test_a_bad_call_gives_one_sentence_on_stderr(arguments: tuple[str, ...], sentence: str) -> None:
+def test_a_call_that_is_spelled_wrong_gives_one_sentence_and_code_2(arguments: tuple[str, ...], sentence: str) -> None:
     done = tessera("simulate", *arguments)
 
-    assert done.returncode == 1
+    assert done.returncode == 2
+    assert_one_sentence(done, sentence)
+
+
+def assert_one_sentence(done: subprocess.CompletedProcess[str], sentence: str) -> None:
     assert done.stdout == ""
     assert done.stderr.startswith("tessera: ")
     assert sentence in done.stderr

@@ -16,16 +16,23 @@ from tessera.errors import StartRefused
 
 NETWORK = IPv4Network("127.64.0.0/10")
 """Far from 127.0.0.1 and from 127.0.0.53, which resolvers use."""
+SERVICE_NETWORK = IPv4Network("127.128.0.0/10")
+"""Where Services have theirs."""
 BLOCK_BITS = 12
 NODE_ADDRESS = "127.0.0.1"
 
 
+def own_block(name: str, network: IPv4Network) -> IPv4Network:
+    """The same for the same name, and hardly ever another's."""
+    blocks = network.num_addresses >> BLOCK_BITS
+    chosen = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % blocks
+    first = network.network_address + (chosen << BLOCK_BITS)
+    return IPv4Network(f"{first}/{32 - BLOCK_BITS}")
+
+
 class Addresses:
     def __init__(self, name: str) -> None:
-        blocks = NETWORK.num_addresses >> BLOCK_BITS
-        chosen = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % blocks
-        first = NETWORK.network_address + (chosen << BLOCK_BITS)
-        self.block = IPv4Network(f"{first}/{32 - BLOCK_BITS}")
+        self.block = own_block(name, NETWORK)
         self._given: dict[str, IPv4Address] = {}
         self._taken: set[IPv4Address] = set()
         self._next = 0

@@ -37,7 +37,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     changed: Callable[[str], None]
     hear: Callable[[Frozen, Event], None]
     prepare: Prepare = add_nothing
-    names: Names = lambda: ()
+    names: Names = lambda _: ()
     variables: Mapping[str, str] = {}
 
 

@@ -46,5 +46,5 @@ class Event(msgspec.Struct, frozen=True):
 
 
 Tell = Callable[[Event], None]
-Names = Callable[[], Sequence[tuple[str, str]]]
-"""Addresses and the names they have in the cluster, as /etc/hosts lists them."""
+Names = Callable[[str], Sequence[tuple[str, str]]]
+"""Addresses and the names they have in the cluster for pods of a namespace, as /etc/hosts lists them."""

@@ -79,7 +79,8 @@ def make_group(around: Surroundings, container: Frozen) -> Group:
 def write_hosts(around: Surroundings) -> Path:
     """In place, not anew: containers that have the file mounted see what is written to it."""
     path = around.directory / "hosts"
-    path.write_text(hosts_text(around.pod, around.place.pod_address, around.machine.names()))
+    names = around.machine.names(around.pod["metadata"]["namespace"])
+    path.write_text(hosts_text(around.pod, around.place.pod_address, names))
     return path
 
 

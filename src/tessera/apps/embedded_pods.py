@@ -1,0 +1,112 @@
+"""Everything of the engine that is on nodes: the nodes, their cards, the pods that run there, and ways to Services."""
+
+import socket
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+import tessera
+from tessera.apps.api_server import RUNTIME
+from tessera.apps.embedded_components import NOT_COMPONENTS
+from tessera.apps.embedded_machine import Machine
+from tessera.apps.embedded_node import Around, EmbeddedNode
+from tessera.apps.working import Work
+from tessera.embedded.controllers.objects import SERVICES, SLICES
+from tessera.embedded.controllers.watching import Watching
+from tessera.embedded.documents import Frozen
+from tessera.embedded.doors.service_fronts import ServiceFronts
+from tessera.embedded.doors.services import Services
+from tessera.embedded.runtime.node_loop import KubeSources, NodeLoop
+from tessera.embedded.runtime.runtime import Runtime, Wiring
+from tessera.embedded.runtime.sources import Additions
+from tessera.kube.client import Client
+from tessera.kube.events import Recorder
+from tessera.kube.informer import Informer
+from tessera.kube.kinds import PODS
+from tessera.kube.objects import Document
+from tessera.model.catalogue import Catalogue
+from tessera.vendors.backends import find_cards
+
+BY_UID = "uid"
+COMPONENT = "kubelet"
+DRIVER = Path(tessera.__file__).parents[2] / "build" / "native" / "sim"
+"""Where `make native` builds the simulated driver."""
+
+
+class EmbeddedPods:
+    """`open` before `works`, and `close` after them. `cards` and `cards_file` describe simulated ones."""
+
+    def __init__(
+        self,
+        client: Client,
+        catalogue: Catalogue,
+        names: Sequence[str],
+        directory: Path,
+        *,
+        cards: str = "",
+        cards_file: Path | None = None,
+    ) -> None:
+        self._client = client
+        self._directory = directory
+        self._informer = Informer(client, PODS, NOT_COMPONENTS, indexes={BY_UID: _uid_of})
+        self._recorder = Recorder(client, component=COMPONENT, host=socket.gethostname())
+        self._loop = NodeLoop(client, self._informer, self._recorder, names)
+        self._runtime: Runtime | None = None
+        is_simulated = bool(cards or cards_file)
+        around = Around(
+            pods_known=self._informer.synced,
+            find_pod=self._find_pod,
+            alive=self._alive,
+            driver=DRIVER if is_simulated and DRIVER.exists() else None,
+        )
+        self._nodes = {
+            name: EmbeddedNode(
+                client,
+                name,
+                catalogue,
+                find_cards(name, catalogue, plan=cards, plan_file=cards_file),
+                directory / "nodes" / name,
+                around,
+            )
+            for name in names
+        }
+        self.machine = Machine(client, tuple(self._nodes.values()))
+        self._watching = Watching(client)
+        self.services = Services(self._watching.follow(SERVICES), self._watching.follow(SLICES))
+
+    async def open(self, variables: Mapping[str, str]) -> Runtime:
+        """Whatever a former engine left running here is ended."""
+        wiring = Wiring(
+            sources=KubeSources(self._client),
+            changed=self._loop.changed,
+            hear=self._loop.hear,
+            prepare=self._prepare,
+            names=self.services.hosts,
+            variables=variables,
+        )
+        self._runtime = await Runtime.open(self._directory / RUNTIME, wiring)
+        return self._runtime
+
+    def works(self) -> list[Work]:
+        assert self._runtime is not None, "open comes first"
+        fronts = ServiceFronts(self.services, self._recorder, self._runtime.refresh_names)
+        own = [self._informer.run(), self._recorder.run(), self._loop.run(self._runtime)]
+        own += [self._watching.run(), fronts.run()]
+        return [*own, *self.machine.works(), *(work for node in self._nodes.values() for work in node.works())]
+
+    async def close(self) -> None:
+        if self._runtime is not None:
+            await self._runtime.close()
+
+    async def _prepare(self, pod: Frozen, container: str) -> Additions:
+        return await self._nodes[pod["spec"]["nodeName"]].prepare(pod, container)
+
+    def _find_pod(self, uid: str) -> Document | None:
+        return next(iter(self._informer.find(BY_UID, uid)), None)
+
+    def _alive(self, uids: Collection[str]) -> set[str]:
+        runtime = self._runtime
+        return {uid for uid in uids if runtime is not None and not runtime.is_over(uid)}
+
+
+def _uid_of(pod: Document) -> tuple[str, ...]:
+    return (pod["metadata"]["uid"],)

@@ -1,0 +1,124 @@
+"""Cards for containers of one node of the embedded engine, given as on a kubelet.
+
+The parts are the agent's. What differs is who asks: the runtime asks for a container by name when it is about to start,
+so nobody has to find out whose a tile is.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from tessera.embedded.documents import Frozen
+from tessera.embedded.runtime.namespaces import Shown
+from tessera.embedded.runtime.parts import listed
+from tessera.embedded.runtime.sources import Additions
+from tessera.errors import StartRefused
+from tessera.kube.pods import Pod
+from tessera.model.catalogue import Catalogue, Vendor
+from tessera.model.devices import Device
+from tessera.model.pods import read_pod_ref
+from tessera.node.preparing import Preparer, Shares
+from tessera.node.tile_store import TileStore
+from tessera.node.tiles import Tile, judge_tiles, mount_point, tile_ids
+from tessera.vendors.backends import CardSources
+from tessera.vendors.rendering import ContainerEdits
+from tessera.vendors.simulated_driver import DIRECTORY_VARIABLE
+
+LIBRARIES = "LD_LIBRARY_PATH"
+
+
+class EmbeddedTiles:
+    """`devices_of` are the cards of a vendor as they are now, `lingering` the tiles of pods that are gone but run."""
+
+    def __init__(
+        self,
+        node: str,
+        catalogue: Catalogue,
+        sources: CardSources,
+        directory: Path,
+        *,
+        devices_of: Callable[[str], Sequence[Device]],
+        lingering: Callable[[], Sequence[Tile]],
+    ) -> None:
+        self._node = node
+        self._devices_of = devices_of
+        self._lingering = lingering
+        self._vendors = [vendor for vendor in catalogue if vendor.name in sources.backends]
+        self._store = TileStore(directory, directory / "cdi")
+        self._preparer = Preparer(node, catalogue, sources.managers, self._store, hook_path=str(directory / "hook"))
+
+    def all(self) -> tuple[Tile, ...]:
+        return tuple(self._store)
+
+    def remove(self, token: str) -> None:
+        self._store.remove(token)
+
+    def shares(self) -> Mapping[str, tuple[int, int]]:
+        """How many tiles there are of each resource, and how many are healthy, as the device plugin would tell."""
+        healths = {vendor.resources.count: self._judge(vendor) for vendor in self._vendors}
+        return {resource: (len(health), sum(health.values())) for resource, health in healths.items() if health}
+
+    async def give(self, pod: Pod, container: str) -> Additions:
+        """What the container is given for the cards that its pod has; nothing, if it asks for none."""
+        additions = Additions()
+        for vendor in self._vendors:
+            if self._preparer.asks(pod, vendor, container):
+                additions = joined(additions, await self._give(pod, vendor, container))
+        return additions
+
+    async def _give(self, pod: Pod, vendor: Vendor, container: str) -> Additions:
+        where = f"{read_pod_ref(pod)}: container {container}"
+        shares = self._preparer.shares_of(pod, vendor, container)
+        if shares is None:
+            raise StartRefused(
+                f"{where} was given no {vendor.resources.count} by the scheduler, expected an allocation in the pod's"
+                f" annotations; does the pod fit on {self._node}?"
+            )
+        self._refuse_crowding(shares, where)
+        tile = self._find(pod, vendor, container)
+        token = tile.token if tile else self._store.new_token()
+        ids = frozenset(tile.ids) if tile else self._free_ids(vendor, len(shares))
+        edits = await self._preparer.prepare(vendor, pod, container, token=token, ids=ids, shares=shares)
+        return _additions(edits, Shown(str(self._store.directory(token)), mount_point(vendor.name), read_only=True))
+
+    def _refuse_crowding(self, shares: Shares, where: str) -> None:
+        """Processes of a pod that was deleted by force may still be on a card; the runtime asks again."""
+        cards = {share.uuid for share in shares}
+        if any(share.uuid in cards for tile in self._lingering() for share in tile.shares):
+            raise StartRefused(f"{where} would share a card with a pod that was deleted and still runs there")
+
+    def _find(self, pod: Pod, vendor: Vendor, container: str) -> Tile | None:
+        """What it had when it was started before."""
+        mine = (pod.metadata.uid, container, vendor.resources.count)
+        return next((tile for tile in self._store if (tile.pod.uid, tile.container, tile.resource) == mine), None)
+
+    def _free_ids(self, vendor: Vendor, count: int) -> frozenset[str]:
+        taken = {one for tile in self._store if tile.resource == vendor.resources.count for one in tile.ids}
+        free = [one for one in tile_ids(self._devices_of(vendor.name)) if one not in taken]
+        return frozenset(free[:count])
+
+    def _judge(self, vendor: Vendor) -> Mapping[str, bool]:
+        mine = [tile for tile in self._store if tile.resource == vendor.resources.count]
+        card_of = {tile_id: uuid for tile in mine for tile_id, uuid in tile.cards.items()}
+        return judge_tiles(self._devices_of(vendor.name), card_of)
+
+
+def driver_variables(pod: Frozen, container: str, driver: Path, cards: Path) -> dict[str, str]:
+    """How a program finds the simulated driver: before the libraries that the container names itself."""
+    containers = (*listed(pod, "spec", "initContainers"), *listed(pod, "spec", "containers"))
+    variables = [variable for one in containers if one["name"] == container for variable in listed(one, "env")]
+    own: list[str] = [one["value"] for one in variables if one["name"] == LIBRARIES and one.get("value")]
+    return {DIRECTORY_VARIABLE: str(cards), LIBRARIES: os.pathsep.join([str(driver), *own])}
+
+
+def joined(one: Additions, other: Additions) -> Additions:
+    return Additions(
+        environment={**one.environment, **other.environment},
+        mounts=(*one.mounts, *other.mounts),
+        device_paths=(*one.device_paths, *other.device_paths),
+    )
+
+
+def _additions(edits: ContainerEdits, tile: Shown) -> Additions:
+    mounts = (Shown(mount.host_path, mount.container_path, mount.read_only) for mount in edits.mounts)
+    return Additions(environment=edits.environment, mounts=(tile, *mounts), device_paths=edits.device_paths)

@@ -1,0 +1,86 @@
+"""`tessera up`: a whole cluster on this machine, in one process, with everything it knows in one directory."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+import click
+import msgspec
+import uvloop
+
+from tessera.apps.state_directory import EngineSettings, StateDirectory, default_path
+from tessera.apps.up_detached import start_detached, tell_ready
+from tessera.apps.up_settings import Wanted, choose_settings
+from tessera.apps.up_words import tell_next
+from tessera.errors import StoreInUse
+
+
+class Flags(TypedDict):
+    """As click gives them; None for what was not said."""
+
+    nodes: int | None
+    cards: str | None
+    cards_file: Path | None
+    scheduler_config: Path | None
+    state_dir: Path | None
+    port: int
+    detach: bool
+    ready_fd: int | None
+
+
+@click.command("up")
+@click.option("--nodes", type=click.IntRange(1, 1000), help="How many nodes; 4, or one where there are real cards.")
+@click.option("--cards", help='The cards of each node, simulated, such as "8xA100-SXM4-80GB".')
+@click.option("--cards-file", type=click.Path(path_type=Path), help="A file that describes them, islands and NUMA too.")
+@click.option("--scheduler-config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration to honour.")
+@click.option("--state-dir", type=click.Path(path_type=Path), help="Where everything is kept; else in XDG_STATE_HOME.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the API server; else as before, or any.")
+@click.option("--detach", is_flag=True, help="Return when it is ready, and leave it running.")
+@click.option("--ready-fd", type=int, hidden=True, help="Where to say that it is ready.")
+def command(**flags: Unpack[Flags]) -> None:
+    """Start a cluster on this machine. What an earlier `up` left in the directory is there again."""
+    directory = StateDirectory(flags["state_dir"] or default_path())
+    directory.open()
+    wanted = Wanted(
+        nodes=flags["nodes"],
+        cards=flags["cards"],
+        cards_file=flags["cards_file"],
+        scheduler_config=flags["scheduler_config"],
+    )
+    settings = choose_settings(wanted, directory.read_settings())
+    if flags["detach"]:
+        start_detached(directory, settings, flags["port"])
+        tell_next(directory, directory.read_settings() or settings, is_detached=True)
+        return
+    _run(directory, settings, flags["port"], flags["ready_fd"])
+
+
+def _run(directory: StateDirectory, settings: EngineSettings, port: int, ready_fd: int | None) -> None:
+    from tessera.apps.embedded_engine import Ports, run_engine  # a detached start needs none of it
+    from tessera.embedded.store import Store
+
+    try:
+        store = Store.open(directory.path / "state.db")
+    except StoreInUse:
+        raise already_up(directory) from None
+    with closing(store), directory.used():
+        ports = Ports(port, settings.port)
+        settings = msgspec.structs.replace(settings, port=ports.api_port)
+        directory.write_settings(settings)
+
+        def ready() -> None:
+            if ready_fd is None:
+                tell_next(directory, settings, is_detached=False)
+            else:
+                tell_ready(directory, ready_fd)
+
+        uvloop.run(run_engine(directory, settings, ports, store, ready))
+
+
+def already_up(directory: StateDirectory) -> StoreInUse:
+    holder = directory.holder()
+    who = f"process {holder}" if holder else "another process"
+    return StoreInUse(
+        f"{directory.path}: {who} runs an engine there already; use it with export KUBECONFIG={directory.kubeconfig},"
+        " stop it with `tessera down`, or choose another --state-dir"
+    )

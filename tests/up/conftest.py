@@ -1,0 +1,28 @@
+"""One engine for each module, and the administrator's way to it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.contract.api import Api, Collection
+from tests.embedded.whole_engine import WholeEngine
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeEngine]:
+    engine = WholeEngine(tmp_path_factory.mktemp("up"), "--nodes", "2", "--cards", "2xA100-SXM4-80GB")
+    started = engine.up()
+    assert started.returncode == 0, started.stderr
+    yield engine
+    engine.down()
+
+
+@pytest.fixture
+def api(engine: WholeEngine) -> Iterator[Api]:
+    with Api(engine.kubeconfig) as api:
+        yield api
+
+
+@pytest.fixture
+def pods(api: Api) -> Collection:
+    return api.collection("pods", "default")

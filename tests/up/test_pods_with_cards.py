@@ -1,0 +1,64 @@
+"""Pods on the nodes of `tessera up`: they get their cards as on a kubelet, share them, and wait with a reason."""
+
+from tests.contract.running import has_ended, is_running
+from tests.contract.waiting import eventually
+from tests.up.making import FOREVER, gpu_pod, wait_for
+
+SHOW = f"env; cat /etc/tessera/nvidia/limits; echo shown; {FOREVER}"
+ONE_CARD = {"annotations": {"hami.io/gpu-scheduler-policy": "binpack"}}
+
+
+def test_two_pods_share_a_card_and_each_is_told_its_own_limit(pods):
+    shown = {}
+    for name, memory_mib in (("small", 20_000), ("large", 60_000)):
+        body = gpu_pod(name, SHOW, memory_mib=memory_mib)
+        body["metadata"] |= ONE_CARD
+        pods.create(body)
+        wait_for(pods, name, is_running)
+        shown[name] = eventually(lambda name=name: "shown" in pods.get(f"{name}/log") and pods.get(f"{name}/log"))
+    small, large = _variables(shown["small"]), _variables(shown["large"])
+    assert small["NVIDIA_VISIBLE_DEVICES"] == large["NVIDIA_VISIBLE_DEVICES"]
+    assert (small["CUDA_DEVICE_MEMORY_LIMIT_0"], large["CUDA_DEVICE_MEMORY_LIMIT_0"]) == ("20000m", "60000m")
+    assert f"card {small['NVIDIA_VISIBLE_DEVICES']} memory_mib 20000" in shown["small"]
+
+
+def test_a_pod_that_asks_for_too_much_waits_and_says_why(pods):
+    pods.create(gpu_pod("greedy", memory_mib=100_000))
+    waiting = wait_for(pods, "greedy", _is_refused)
+    (told,) = (one for one in waiting["status"]["conditions"] if one["type"] == "PodScheduled")
+    assert told["reason"] == "Unschedulable"
+    assert "0/2 nodes are available" in told["message"]
+    assert "100000 MiB" in told["message"]
+
+
+def test_a_card_that_becomes_free_goes_to_the_pod_that_waits_for_it(pods):
+    for number in range(4):
+        pods.create(gpu_pod(f"whole-{number}", nodeSelector={"gpu": "on"}, cards=1, memory_mib=81_920))
+    pods.create(gpu_pod("last", cards=2, memory_mib=81_920))
+    wait_for(pods, "last", _is_refused)
+    for name in [pod["metadata"]["name"] for pod in pods.listing()["items"] if pod["metadata"]["name"] != "last"]:
+        pods.delete(name)
+    wait_for(pods, "last", is_running)
+
+
+def test_a_container_that_is_started_again_has_its_card_again(pods):
+    script = "echo card=$NVIDIA_VISIBLE_DEVICES; exit 1"
+    pods.create(gpu_pod("again", script, memory_mib=1000, restartPolicy="OnFailure"))
+    wait_for(pods, "again", lambda pod: any(one["restartCount"] for one in pod["status"].get("containerStatuses", ())))
+    before = eventually(lambda: pods.get("again/log", previous="true"))
+    assert before.startswith("card=GPU-")
+    assert eventually(lambda: pods.get("again/log")) == before
+
+
+def test_the_simulated_driver_knows_the_card_of_a_container(pods):
+    pods.create(gpu_pod("driven", "echo sim=$TESSERA_SIM; cat $TESSERA_SIM/cards", memory_mib=1000))
+    assert wait_for(pods, "driven", has_ended)["status"]["phase"] == "Succeeded", pods.get("driven/log")
+
+
+def _is_refused(pod):
+    conditions = pod["status"].get("conditions", ())
+    return any((one["type"], one["status"]) == ("PodScheduled", "False") for one in conditions)
+
+
+def _variables(log):
+    return dict(line.split("=", 1) for line in log.splitlines() if "=" in line)

@@ -1,0 +1,112 @@
+"""What stands in the way of a start is told in one sentence, and nothing is left half started."""
+
+import json
+import socket
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from tests.embedded.runtime.processes import pids_with
+from tests.embedded.whole_engine import WholeEngine
+
+
+@pytest.fixture
+def engine(tmp_path):
+    engine = WholeEngine(tmp_path, "--nodes", "1", "--cards", "1xA100-SXM4-80GB")
+    yield engine
+    engine.down()
+
+
+@pytest.fixture
+def refused(engine):
+    """Start it, be refused, and return the one sentence."""
+
+    def start(*options):
+        done = engine.up(*options)
+        assert done.returncode == 1, done
+        assert done.stdout == ""
+        (sentence,) = done.stderr.splitlines()
+        return sentence.removeprefix("tessera: ")
+
+    return start
+
+
+def test_a_second_engine_in_the_same_directory(engine, refused):
+    assert engine.up().returncode == 0
+    holder = engine.process
+    assert refused().startswith(f"{engine.state}: process {holder} runs an engine there already; use it with export")
+    assert engine.process == holder
+
+
+def test_a_port_that_somebody_has(refused):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        expected = f"127.0.0.1:{port} cannot be listened on: Address already in use; name another address"
+        assert refused("--port", str(port)) == expected
+
+
+def test_a_port_it_had_before_and_somebody_has_now_is_no_obstacle(engine):
+    assert engine.up().returncode == 0
+    port = json.loads((engine.state / "engine.json").read_bytes())["port"]
+    engine.down()
+    with socket.create_server(("127.0.0.1", port)):
+        assert engine.up().returncode == 0
+
+
+def test_a_damaged_state_file(engine, refused):
+    engine.state.mkdir()
+    (engine.state / "state.db").write_bytes(b"not a database" * 100)
+    expected = f"{engine.state}/state.db: no state file of Tessera; move it away, or choose another state directory"
+    assert refused() == expected
+
+
+def test_a_state_file_of_another_version(engine, refused):
+    assert engine.up().returncode == 0
+    engine.down()
+    with closing(sqlite3.connect(engine.state / "state.db")) as database:
+        database.execute("PRAGMA user_version = 7")
+    assert refused().startswith(f"{engine.state}/state.db: has layout 7, expected 1; use the version of Tessera")
+
+
+def test_settings_that_cannot_be_read(engine, refused):
+    engine.state.mkdir()
+    (engine.state / "engine.json").write_text("{")
+    assert refused().startswith(f"{engine.state}/engine.json: cannot be read")
+
+
+def test_a_place_that_is_no_directory(engine, refused):
+    engine.state.write_text("")
+    assert refused().startswith(
+        f"{engine.state}: cannot be used: File exists, expected a directory that we may write and"
+    )
+
+
+def test_cards_that_nobody_knows(refused):
+    assert refused("--cards", "2xNone").startswith('model is "None", expected one of')
+
+
+def test_two_descriptions_of_the_cards(refused, tmp_path):
+    sentence = refused("--cards-file", str(tmp_path / "cards.toml"))
+    assert sentence == "--cards and --cards-file are both given, expected one of them; drop one"
+
+
+def test_what_could_not_start_leaves_no_process(engine, refused):
+    engine.state.mkdir()
+    (engine.state / "state.db").write_bytes(b"not a database" * 100)
+    refused()
+    assert not pids_with(str(engine.state))
+
+
+@pytest.mark.parametrize("size", ["12k", "40k", "200k"])
+def test_a_disk_without_room(size):
+    """On a disk of its own, which is full for real: before the state file, beside it, and in it."""
+    mounting = f'mount -t tmpfs -o size={size} tmpfs /mnt && exec "$@"'
+    alone = ["unshare", "--mount", "--propagation=private", "sh", "-c", mounting, "sh"]
+    command = [sys.executable, "-m", "tessera.apps.cli", "up", "--detach", "--state-dir", "/mnt/state"]
+    done = subprocess.run([*alone, *command], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    (sentence,) = done.stderr.splitlines()
+    assert "no space left on" in sentence.lower()
