@@ -74,12 +74,8 @@ lock: | $(filter $(OWN_UV),$(UV)) ## Pin and hash the requirement files again, a
 ## To see it ----------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: setup ## Place pods on 200 made-up nodes with every policy, side by side
-	@$(BIN)/tessera simulate --cluster 200x8 --demand 130 --policy all --seeds 1
-	@$(call say,What to try next)
-	@echo "  $(BIN)/tessera simulate --cluster 1000x8 --demand 130   a larger cluster, the default policy"
-	@echo "  $(BIN)/tessera simulate --help                          your own nodes and pods, churn, JSON"
-	@echo "  make test                                             everything that proves it"
+demo: setup native ## Start a cluster on this machine and share its cards, before your eyes
+	@$(BIN)/python examples/demo/demo.py
 
 ## To prove it --------------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,10 @@ from tests.contract.waiting import eventually
 pytestmark = pytest.mark.contract(area="Logs, exec and proxies", needed_by="kubectl, views")
 
 PORT = 18080
-SERVE = f"mkdir -p /tmp/www && echo hello > /tmp/www/index.html && exec httpd -f -p {PORT} -h /tmp/www"
+SERVE = (
+    f"mkdir -p /tmp/www && echo hello > /tmp/www/index.html && exec httpd -f -p ${{POD_IP:+$POD_IP:}}{PORT} -h /tmp/www"
+)
+"""At the pod's own address where an engine tells it: pods of one machine may have their ports in common."""
 
 
 @pytest.mark.contract(

@@ -1,10 +1,13 @@
 """Pods on the nodes of `tessera up`: they get their cards as on a kubelet, share them, and wait with a reason."""
 
+from tessera.apps.embedded_pods import DRIVER
+from testbed.fixtures import require
 from tests.contract.running import has_ended, is_running
 from tests.contract.waiting import eventually
 from tests.up.making import FOREVER, gpu_pod, wait_for
 
 SHOW = f"env; cat /etc/tessera/nvidia/limits; echo shown; {FOREVER}"
+AT_ONCE = {"gracePeriodSeconds": 0}
 ONE_CARD = {"annotations": {"hami.io/gpu-scheduler-policy": "binpack"}}
 
 
@@ -36,9 +39,20 @@ def test_a_card_that_becomes_free_goes_to_the_pod_that_waits_for_it(pods):
         pods.create(gpu_pod(f"whole-{number}", nodeSelector={"gpu": "on"}, cards=1, memory_mib=81_920))
     pods.create(gpu_pod("last", cards=2, memory_mib=81_920))
     wait_for(pods, "last", _is_refused)
-    for name in [pod["metadata"]["name"] for pod in pods.listing()["items"] if pod["metadata"]["name"] != "last"]:
+    for name in set(pods.names()) - {"last"}:
         pods.delete(name)
     wait_for(pods, "last", is_running)
+
+
+def test_a_pod_that_is_deleted_by_force_gives_its_cards_to_the_next(pods):
+    for name in pods.names():
+        pods.delete(name, AT_ONCE)
+    pods.create(gpu_pod("former", "trap : TERM; while :; do sleep 0.1; done", cards=2, memory_mib=81_920))
+    node = wait_for(pods, "former", is_running)["spec"]["nodeName"]
+    pods.delete("former", AT_ONCE)
+    pods.create(gpu_pod("next", cards=2, memory_mib=81_920, nodeSelector={"kubernetes.io/hostname": node}))
+    wait_for(pods, "next", is_running)
+    pods.delete("next")
 
 
 def test_a_container_that_is_started_again_has_its_card_again(pods):
@@ -50,9 +64,14 @@ def test_a_container_that_is_started_again_has_its_card_again(pods):
     assert eventually(lambda: pods.get("again/log")) == before
 
 
-def test_the_simulated_driver_knows_the_card_of_a_container(pods):
-    pods.create(gpu_pod("driven", "echo sim=$TESSERA_SIM; cat $TESSERA_SIM/cards", memory_mib=1000))
-    assert wait_for(pods, "driven", has_ended)["status"]["phase"] == "Succeeded", pods.get("driven/log")
+def test_a_container_finds_the_simulated_driver_and_its_own_card_in_it(pods):
+    require(DRIVER.exists(), "the simulated driver is not built; run `make native`")
+    look = "echo libraries=$LD_LIBRARY_PATH; grep $NVIDIA_VISIBLE_DEVICES $TESSERA_SIM/cards"
+    pods.create(gpu_pod("driven", look, memory_mib=1000))
+    assert wait_for(pods, "driven", has_ended)["status"]["phase"] == "Succeeded"
+    libraries, card = pods.get("driven/log").splitlines()
+    assert libraries == f"libraries={DRIVER}"
+    assert "A100-SXM4-80GB" in card
 
 
 def _is_refused(pod):

@@ -31,7 +31,6 @@ from tessera.errors import InvalidRequest, NotReady
 from tessera.kube.access import Access
 from tessera.kube.client import Client
 from tessera.kube.credentials import Credential, ReadCredentials, bearer
-from tessera.kube.timing import first_of
 from tessera.kube.tls import Trust
 from tessera.kube.transport import Limits
 from tessera.scheduler.profiles import load_profiles
@@ -85,7 +84,7 @@ async def run_engine(
     serving = asyncio.create_task(engine.serve_until(closed))
     try:
         async with engine.clients(), engine.working():
-            await first_of(engine.until_ready(), over.wait())
+            await engine.until_ready(over)
             if not over.is_set():
                 log.info("engine ready", port=ports.api_port)
                 ready()
@@ -163,14 +162,14 @@ class Engine:
         parts = (self._scheduling, self._controllers, self._pods, self._components)
         return [work for part in parts for work in part.works()]
 
-    async def until_ready(self) -> None:
-        """Raises NotReady, if it takes too long."""
+    async def until_ready(self, over: asyncio.Event) -> None:
+        """Or until it is over before that. Raises NotReady, if it takes too long."""
         try:
             async with asyncio.timeout(READY_S):
                 catalogue = self._scheduling.world.catalogue
                 await install_admission(self._scheduler_client, catalogue, self._ports.webhook_url, self._authority)
                 await self._components.show()
-                while not self._is_ready():
+                while not self._is_ready() and not over.is_set():
                     await asyncio.sleep(LOOK_AGAIN_S)
         except TimeoutError:
             raise NotReady(f"the engine is not ready after {READY_S:.0f} s; see {self._path / 'logs'}") from None

@@ -7,7 +7,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import uvicorn
 from prometheus_client import CollectorRegistry, generate_latest
@@ -207,6 +207,15 @@ async def serve_until(over: asyncio.Event, *listeners: Listener, stop_s: int) ->
             server.should_exit = True
 
 
+class _WebSocket(asyncio.Protocol):
+    """Loaded when the first one is opened: most who serve see none, and a start need not wait for it."""
+
+    def __new__(cls, *args: Any, **options: Any) -> asyncio.Protocol:
+        from uvicorn.protocols.websockets.wsproto_impl import WSProtocol
+
+        return WSProtocol(*args, **options)
+
+
 def _config(listener: Listener, stop_s: int) -> uvicorn.Config:
     config = uvicorn.Config(
         listener.app,
@@ -214,7 +223,7 @@ def _config(listener: Listener, stop_s: int) -> uvicorn.Config:
         proxy_headers=False,
         server_header=False,
         lifespan="off",
-        ws="wsproto" if listener.web_sockets else "none",
+        ws=_WebSocket if listener.web_sockets else "none",
         ws_per_message_deflate=False,
         log_level="warning",
         timeout_keep_alive=KEEP_ALIVE_S,

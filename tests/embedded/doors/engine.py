@@ -49,6 +49,7 @@ class Engine:
         self._site = site
         self.client = client
         self.kubeconfig = kubeconfig
+        self.port = int(site.address.rpartition(":")[2])
         self._program = str(Programs()["kubectl"])
 
     async def start(self, *what: str | Object, name: str = "worker", labels: Object | None = None, **spec: Any) -> None:

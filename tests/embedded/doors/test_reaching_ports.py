@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from tessera.embedded.controllers.objects import SERVICES
-from tests.embedded.doors.engine import PATIENCE_S, container
+from tessera.kube.kinds import NODES
+from tests.embedded.doors.engine import NODE, PATIENCE_S, container
 from tests.embedded.runtime.node import has_ended, is_ready
 from tests.embedded.server import free_port
 
@@ -94,6 +95,17 @@ async def test_pages_come_through_the_api_server(engine):
     assert moved.printed == "one /there\n"
 
 
+async def test_a_port_of_a_node_is_reached_also_over_tls(engine):
+    await engine.client.create(NODES, {"metadata": {"name": NODE}})
+    # The server asks itself, as nobody: its version is for all to see.
+    through = f"/api/v1/nodes/https:{NODE}:{engine.port}/proxy"
+    assert '"gitVersion"' in (await engine.kubectl("get", "--raw", f"{through}/version")).printed
+    assert "forbidden" in (await engine.kubectl("get", "--raw", f"{through}/api/v1/nodes")).complaints
+    kubelet = await engine.kubectl("get", "--raw", f"/api/v1/nodes/{NODE}/proxy/healthz")
+    assert f'node "{NODE}" has no kubelet that answers' in kubelet.complaints
+    await engine.client.delete(NODES, NODE)
+
+
 async def test_nobody_at_a_port_is_503(engine):
     await engine.start("sleep 1000")
     await engine.wait(is_ready)
@@ -111,6 +123,33 @@ async def test_kubectl_forwards_a_port_for_several_connections_at_once(engine):
     assert pages == [f"one /{number}" for number in range(8)]
     process.terminate()
     await process.wait()
+
+
+FORWARD = f"""
+import sys
+from kubernetes import config
+from kubernetes.client import CoreV1Api
+from kubernetes.stream import portforward
+
+pods = CoreV1Api(config.new_client_from_config(sys.argv[1]))
+forwarded = portforward(pods.connect_get_namespaced_pod_portforward, "one", "default", ports="{PORT},9")
+connection = forwarded.socket({PORT})
+connection.setblocking(True)
+connection.sendall(b"GET /there HTTP/1.0\\r\\n\\r\\n")
+answer = b""
+while not answer.endswith(b"/there\\n"):
+    answer += connection.recv(4096)
+print(answer.decode().splitlines()[-1])
+print(forwarded.error(9))
+"""
+
+
+async def test_the_python_client_forwards_ports(engine):
+    await serve(engine, "one")
+    asking = (sys.executable, "-c", FORWARD, str(engine.kubeconfig))
+    process = await asyncio.create_subprocess_exec(*asking, stdout=asyncio.subprocess.PIPE)
+    printed, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+    assert printed.decode().splitlines() == ["one /there", "error forwarding port 9: nobody listens there"]
 
 
 async def test_a_port_nobody_listens_at_is_complained_of(engine):

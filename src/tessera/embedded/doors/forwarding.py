@@ -11,6 +11,8 @@ import msgspec
 import structlog
 
 from tessera.embedded.documents import Frozen
+from tessera.embedded.doors.channel_forwarding import forward_channels, read_ports
+from tessera.embedded.doors.channels import V4
 from tessera.embedded.doors.spdy.frames import (
     BrokenFrame,
     Data,
@@ -47,8 +49,16 @@ async def forward_over(pod: Frozen, scope: Scope, receive: Receive, send: Send) 
     address = inside(pod, "status").get("podIP")
     if not address:
         raise bad_request(f"pod {pod['metadata']['name']} has no address yet")
-    socket = await WebSocket.accept(scope, receive, send, lambda offered: PROTOCOL if PROTOCOL in offered else None)
-    await Forwarding(socket, address, pod["metadata"]["name"]).run()
+    ports = [] if PROTOCOL in scope.get("subprotocols", ()) else read_ports(scope["query_string"])
+    socket = await WebSocket.accept(scope, receive, send, _choose_protocol)
+    if socket.protocol == PROTOCOL:
+        await Forwarding(socket, address, pod["metadata"]["name"]).run()
+    else:
+        await forward_channels(socket, address, ports)
+
+
+def _choose_protocol(offered: list[str]) -> str | None:
+    return next((protocol for protocol in (PROTOCOL, V4) if protocol in offered), None)
 
 
 class Forwarding:
