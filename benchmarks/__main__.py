@@ -8,7 +8,18 @@ import os
 import subprocess
 import sys
 
-ALL = ("decisions", "memory", "codecs", "kube_informer", "extender_filter", "density", "drift")
+ALL = (
+    "decisions",
+    "memory",
+    "codecs",
+    "kube_informer",
+    "extender_filter",
+    "density",
+    "drift",
+    "embedded_store",
+    "embedded_api",
+    "embedded_start",
+)
 ON_A_CLUSTER = (
     "testbed_start",
     "kube_cluster",

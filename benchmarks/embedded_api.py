@@ -20,6 +20,7 @@ import uvloop
 import yaml
 from starlette.types import Receive, Scope, Send
 
+from benchmarks.memory import proportional_bytes
 from tessera.apps.serving import Listener, serve_all
 from tessera.embedded.store import Key, Store
 
@@ -169,11 +170,6 @@ async def serve_floor(state: Path) -> None:
     await serve_all(Listener(say_ok, "127.0.0.1", FLOOR_PORT, context))
 
 
-def megabytes_of(pid: int) -> float:
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
-
-
 def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
     while process.poll() is None:
         with open("/proc/net/tcp") as listening:
@@ -184,13 +180,13 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 async def measure(state: Path, server: int) -> None:
-    print(f"  idle, proportional set size        {megabytes_of(server):8.0f} MB")
+    print(f"  idle, proportional set size        {proportional_bytes(server) / 1e6:8.0f} MB")
     rate = await creates_per_s(state, PORT, [f"pod-{number}" for number in range(CREATED)])
     print(f"  pods created, {CLIENTS} clients           {rate:8.0f} /s", flush=True)
     rest = [f"pod-{number}" for number in range(CREATED, LISTED)]
     await creates_per_s(state, PORT, rest)
     print(f"  list of {LISTED} pods               {await time_list(state):8.3f} s")
-    print(f"  with them                          {megabytes_of(server):8.0f} MB", flush=True)
+    print(f"  with them                          {proportional_bytes(server) / 1e6:8.0f} MB", flush=True)
     cuts = quantiles(await watch(state), n=100)
     told = f"{WATCHERS} watchers at {RATE}/s, in order"
     print(f"  {told:34} {cuts[49] * 1e3:8.1f} ms p50, {cuts[98] * 1e3:.1f} ms p99 from create to event", flush=True)

@@ -37,5 +37,11 @@ def resident_bytes() -> int:
     return pages * 4096
 
 
+def proportional_bytes(pid: int) -> int:
+    """Of another process: what it shares with others counts by its part."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024
+
+
 if __name__ == "__main__":
     main()
