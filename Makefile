@@ -79,14 +79,15 @@ demo: setup native ## Start a cluster on this machine and share its cards, befor
 
 ## To prove it --------------------------------------------------------------------------------------------------------
 
+CLIENTS_ON_A_CLUSTER := tests/examples/test_client_tour.py tests/examples/test_java_client.py
 .PHONY: test test-tessera test-sdk test-sdk-py39
 test: check test-tessera test-sdk ## Run the checks, the tests, and the tests of both SDKs
 
 test-tessera: setup native programs ## Run the tests alone
 	@$(call say,Tests)
 	@$(BIN)/pytest
-	@$(call say,The contract on the embedded engine)
-	@$(BIN)/pytest tests/contract --engine embedded
+	@$(call say,The contract and the clients on the embedded engine)
+	@TESSERA_ENGINE=embedded $(BIN)/pytest tests/contract tests/seeds $(CLIENTS_ON_A_CLUSTER)
 
 # A real Kubernetes for the tests, built from Go modules and kept outside the tree. Without Go or root the tests that
 # need it are skipped, and say so; on CI that is a failure.

@@ -21,6 +21,7 @@ from testbed.certificates import Authority
 from testbed.cluster import Cluster
 from testbed.fixtures import NewCluster
 from testbed.requirements import TestbedFailed
+from tests.embedded.whole_engine import WholeEngine
 from tests.scheduler.conftest import PORT, Scheduling, a_pod
 from tests.scheduler.extender_process import ExtenderProcess
 
@@ -102,7 +103,23 @@ def kubernetes(request: pytest.FixtureRequest) -> Engine:
     return Kubernetes(cluster)
 
 
-ENGINES: Mapping[str, Callable[[pytest.FixtureRequest], Engine]] = {"kubernetes": kubernetes}
+class Embedded(WholeEngine):
+    """Our own engine, as users start it: everything is in it already."""
+
+    def stop(self) -> None:
+        self.down()
+
+
+def embedded(request: pytest.FixtureRequest) -> Engine:
+    directory = request.getfixturevalue("tmp_path_factory").mktemp("embedded")
+    engine = Embedded(directory, f"--nodes={SIMULATED_NODES}", "--cards=8xA100-SXM4-80GB")
+    request.addfinalizer(engine.stop)
+    started = engine.up()
+    assert started.returncode == 0, started.stderr
+    return engine
+
+
+ENGINES: Mapping[str, Callable[[pytest.FixtureRequest], Engine]] = {"embedded": embedded, "kubernetes": kubernetes}
 
 
 def chosen_engine(request: pytest.FixtureRequest) -> Engine:

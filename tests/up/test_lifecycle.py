@@ -111,3 +111,17 @@ def _url(engine):
 
 def _restarts(pod):
     return sum(one["restartCount"] for one in pod["status"]["containerStatuses"])
+
+
+def test_a_cluster_that_is_there_is_used_and_none_is_started(engine):
+    assert engine.up().returncode == 0
+    done = engine.command("up", "--cluster", str(engine.kubeconfig))
+    assert (done.returncode, done.stdout) == (0, f"export KUBECONFIG={engine.kubeconfig}\n")
+    assert "answers; nothing was started" in done.stderr
+    refused = engine.command("up", "--cluster", str(engine.kubeconfig), "--nodes", "2")
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        "tessera: --cluster uses a cluster that is there and --nodes is about a new one; drop one\n",
+    )
+    engine.down()
+    assert engine.command("up", "--cluster", str(engine.kubeconfig)).returncode == 1

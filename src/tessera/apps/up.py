@@ -9,6 +9,7 @@ import msgspec
 import uvloop
 
 from tessera.apps.state_directory import EngineSettings, StateDirectory, default_path
+from tessera.apps.up_cluster import use_cluster
 from tessera.apps.up_detached import start_detached, tell_ready
 from tessera.apps.up_settings import Wanted, choose_settings
 from tessera.apps.up_words import tell_next
@@ -24,6 +25,7 @@ class Flags(TypedDict):
     scheduler_config: Path | None
     state_dir: Path | None
     port: int
+    cluster: Path | None
     detach: bool
     ready_fd: int | None
 
@@ -35,10 +37,15 @@ class Flags(TypedDict):
 @click.option("--scheduler-config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration to honour.")
 @click.option("--state-dir", type=click.Path(path_type=Path), help="Where everything is kept; else in XDG_STATE_HOME.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the API server; else as before, or any.")
+@click.option("--cluster", type=click.Path(path_type=Path), help="A kubeconfig: use its cluster, and start none.")
 @click.option("--detach", is_flag=True, help="Return when it is ready, and leave it running.")
 @click.option("--ready-fd", type=int, hidden=True, help="Where to say that it is ready.")
 def command(**flags: Unpack[Flags]) -> None:
     """Start a cluster on this machine. What an earlier `up` left in the directory is there again."""
+    if flags["cluster"] is not None:
+        said = ("nodes", "cards", "cards_file", "scheduler_config", "state_dir", "port", "detach")
+        use_cluster(flags["cluster"], {name.replace("_", "-"): flags[name] for name in said})
+        return
     directory = StateDirectory(flags["state_dir"] or default_path())
     directory.open()
     wanted = Wanted(
