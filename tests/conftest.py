@@ -3,9 +3,13 @@
 `HYPOTHESIS_PROFILE` chooses. `ci`, the default, tries the same bounded number of examples each time, and when it fails
 it does not look for a smaller one, so that it ends in time; `dev` tries more, at random, and remembers; `soak` is for
 nights.
+
+Programs that tests start are interrupted by some of them. Whoever starts the tests in the background may have told
+everybody to ignore that; here it counts again.
 """
 
 import os
+import signal
 
 from hypothesis import Phase, settings
 
@@ -18,3 +22,6 @@ settings.register_profile(
 settings.register_profile("dev", max_examples=200, deadline=None)
 settings.register_profile("soak", max_examples=5_000, deadline=None, database=None, print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

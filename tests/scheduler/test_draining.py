@@ -50,13 +50,21 @@ async def test_the_cards_are_free_once_the_agent_has_told_of_the_end(api: Client
     await api.create(LEASES, {"metadata": {"name": LEASE, **marks}}, namespace="kube-system")
     pod = await make_pod(api, namespace, node="left")
     uid = pod["metadata"]["uid"]
-    await until(lambda: (held := world.ledger.holding(uid)) and held.allocation.shares)  # late, because by name
+    await until(lambda: holds_cards(world, uid))  # late, because by name
     await start_container(api, pod)
+    started = await api.get(CACHED_PODS, "web", namespace=namespace)
+    await until(lambda: world.lingers(started))  # once the agent's Lease is known
     await api.delete(PODS, "web", namespace=namespace, how=Deletion(grace_s=0))
     await until(lambda: (held := world.ledger.holding(uid)) is None or held.state is State.DRAINING)
     assert world.ledger.holding(uid) is not None, "its containers may still run"
     await api.patch(LEASES, LEASE, {"metadata": {"annotations": {ENDED: uid}}}, namespace="kube-system")
     await until(lambda: world.ledger.holding(uid) is None)
+
+
+def holds_cards(world: World, uid: str) -> bool:
+    """In the API too: what is only reserved for a pod goes with it."""
+    held = world.ledger.holding(uid)
+    return held is not None and held.state is State.BOUND and bool(held.allocation.shares)
 
 
 async def start_container(api: Client, pod: Document) -> None:
