@@ -61,12 +61,15 @@ def end_early(why: str) -> int:
 @contextmanager
 def running_engine(state: Path) -> Iterator[Path]:
     say("A cluster on this machine: two nodes, two cards each")
-    subprocess.run([*TESSERA, "up", "--detach", f"--state-dir={state}", "--nodes=2", f"--cards={CARDS}"], check=True)
+    command = [*TESSERA, "up", "--detach", f"--state-dir={state}", "--nodes=2", f"--cards={CARDS}"]
+    started = subprocess.run(command, capture_output=True, text=True, check=False)
+    print(f"  {started.stderr.partition(chr(10))[0]}")  # what it says next is for those who keep it
+    started.check_returncode()
     try:
         yield state / "kubeconfig"
     finally:
         say("Everything is stopped and removed")
-        subprocess.run([*TESSERA, "down", f"--state-dir={state}"], check=True)
+        subprocess.run([*TESSERA, "down", f"--state-dir={state}"], check=True, stderr=subprocess.DEVNULL)
 
 
 def show(kubeconfig: Path) -> None:
@@ -83,7 +86,14 @@ def show(kubeconfig: Path) -> None:
 
     say("One asks for more than any card has, and is told why it waits")
     hami.create_gpu_pod("greedy", NAMESPACE, IMAGE, gpu_memory_mb=2 * CARD_MIB, command=["sleep", "60"])
-    print(textwrap.fill(hami.get_pod_scheduling_info("greedy", NAMESPACE)["problem"] or "", 100, initial_indent="  "))
+    print(
+        textwrap.fill(
+            hami.get_pod_scheduling_info("greedy", NAMESPACE)["problem"] or "",
+            100,
+            initial_indent="  ",
+            subsequent_indent="  ",
+        )
+    )
 
     say("One takes more than its share")
     hami.create_gpu_pod("hungry", NAMESPACE, IMAGE, gpu_memory_mb=LITTLE, command=working(LITTLE + 2_000))
