@@ -1,6 +1,7 @@
 """One engine for each module, and the administrator's way to it."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -26,3 +27,11 @@ def api(engine: WholeEngine) -> Iterator[Api]:
 @pytest.fixture
 def pods(api: Api) -> Collection:
     return api.collection("pods", "default")
+
+
+@pytest.fixture
+def lone_engine(tmp_path: Path) -> Iterator[WholeEngine]:
+    """For a test that starts and ends it as it needs: one node with one card, not up yet."""
+    engine = WholeEngine(tmp_path, "--nodes", "1", "--cards", "1xA100-SXM4-80GB")
+    yield engine
+    engine.down()

@@ -24,10 +24,8 @@ profiles:
 
 
 @pytest.fixture
-def engine(tmp_path):
-    engine = WholeEngine(tmp_path, "--nodes", "1", "--cards", "1xA100-SXM4-80GB")
-    yield engine
-    engine.down()
+def engine(lone_engine):
+    return lone_engine
 
 
 @pytest.fixture

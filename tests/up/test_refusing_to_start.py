@@ -10,14 +10,11 @@ from contextlib import closing
 import pytest
 
 from tests.embedded.runtime.processes import pids_with
-from tests.embedded.whole_engine import WholeEngine
 
 
 @pytest.fixture
-def engine(tmp_path):
-    engine = WholeEngine(tmp_path, "--nodes", "1", "--cards", "1xA100-SXM4-80GB")
-    yield engine
-    engine.down()
+def engine(lone_engine):
+    return lone_engine
 
 
 @pytest.fixture

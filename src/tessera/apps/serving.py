@@ -13,11 +13,12 @@ import uvicorn
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tessera.bodies import Disconnected, TooLarge, read_body
 from tessera.errors import InvalidInput, InvalidRequest, NotReady
 
 Handler = Callable[[bytes], Awaitable[bytes | Response]]
@@ -114,7 +115,7 @@ class _Post:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             said = await self._answer(receive)
-        except ClientDisconnect:
+        except Disconnected:
             return
         if isinstance(said, Response):
             await said(scope, receive, send)
@@ -124,30 +125,14 @@ class _Post:
         await send({"type": "http.response.body", "body": said})
 
     async def _answer(self, receive: Receive) -> bytes | Response:
-        body = await _read(receive, self._most_bytes)
-        if body is None:
-            return PlainTextResponse(f"the body has more than {self._most_bytes} bytes\n", status_code=413)
         try:
-            return await self._handler(body)
+            return await self._handler(await read_body(receive, self._most_bytes))
+        except TooLarge:
+            return PlainTextResponse(f"the body has more than {self._most_bytes} bytes\n", status_code=413)
         except InvalidInput as error:
             return PlainTextResponse(f"{error}\n", status_code=400)
         except NotReady as error:
             return PlainTextResponse(f"{error}\n", status_code=503)
-
-
-async def _read(receive: Receive, most_bytes: int) -> bytes | None:
-    """None, if there is more than that."""
-    parts, size = list[bytes](), 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientDisconnect
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > most_bytes:
-            return None
-        if not message.get("more_body", False):
-            return b"".join(parts)
 
 
 def either(first: Handler, second: Handler) -> Handler:

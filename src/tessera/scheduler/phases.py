@@ -48,7 +48,7 @@ class Phases:
         if not request.wants_devices:
             return Verdict(list(names), {})
         self._begin(ref, request, now_s)
-        return self._within_quota(ref, request, names) or self._judge(ref, request, names)
+        return self._refused_by_quota(ref, request, names) or self._judge(ref, request, names)
 
     def choose(self, pod: object, names: Sequence[str], now_s: float) -> Verdict:
         """Filter, and where our scores would decide alone only the node that they are for.
@@ -73,7 +73,7 @@ class Phases:
         best = self._best_within_quota(ref, request, names, now_s)
         if best is not None:
             return best
-        return self._within_quota(ref, request, names) or self._explain(request, names, self._rows_of(names))
+        return self._refused_by_quota(ref, request, names) or self._explain(request, names, self._rows_of(names))
 
     def _best_within_quota(
         self, ref: PodRef, request: PodRequest, names: Sequence[str], now_s: float
@@ -93,7 +93,7 @@ class Phases:
         self.offers.expire(now_s)
         self.offers.withdraw(ref.uid)
 
-    def _within_quota(self, ref: PodRef, request: PodRequest, names: Sequence[str]) -> Verdict | None:
+    def _refused_by_quota(self, ref: PodRef, request: PodRequest, names: Sequence[str]) -> Verdict | None:
         """None, if the namespace may take what the pod asks for."""
         over = self._over_quota(ref.namespace, request)
         if over is None:

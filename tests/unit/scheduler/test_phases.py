@@ -211,6 +211,12 @@ def test_what_cannot_be_chosen_for_is_refused_as_a_filter_refuses_it():
     assert phases.choose(a_pod(count=2), ["a", "ghost"], 0).failed.keys() == {"a", "ghost"}
     phases.choose(a_pod("one"), ["a"], 0)
     assert phases.choose(a_pod("two"), ["a"], 0).passed == ["a"], "an offer makes nobody wait"
+
+
+def test_a_quota_that_is_used_up_leaves_nothing_to_choose():
+    world = a_world(a="1xA100-SXM4-80GB")
     quota = {"metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": {"limits.nvidia.com/gpu": "0"}}}
     world.quota_changed(Change(ObjectKey("default", "q"), None, quota))
-    assert phases.choose(a_pod("three"), ["a"], 0).hopeless.keys() == {"a"}
+    for decide in (Phases(world).choose, Phases(world).place):
+        verdict = decide(a_pod(), ["a"], 0)
+        assert (verdict.passed, list(verdict.hopeless)) == ([], ["a"])

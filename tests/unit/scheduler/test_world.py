@@ -112,3 +112,16 @@ def test_a_node_whose_register_cannot_be_true_is_refused_with_that_reason():
         "a": "node a reports 300 cards, expected at most 256",
         "b": "the node has not registered any cards",
     }
+
+
+def test_there_is_room_only_where_somebody_held_some():
+    world, told = a_world(a="1xA100-SXM4-80GB"), list[str]()
+    world.freed = lambda: told.append("room")
+    waiting = a_pod("waiting")
+    see(world, waiting)
+    see_deleted(world, waiting)
+    assert told == []
+    bound = a_pod("bound", nodeName="a")
+    see(world, bound)
+    see_deleted(world, bound)
+    assert told == ["room"]

@@ -3,33 +3,19 @@
 from tessera.embedded.controllers.objects import NAMESPACES, Thing
 from tessera.embedded.controllers.watching import Watching, Work
 from tessera.embedded.controllers.writes import Create, Write, carry_out
+from tessera.embedded.resources.furniture import ACCOUNT, TRUST, account, trust
 from tessera.kube.client import Client
 from tessera.kube.informer import Informer
 from tessera.kube.kinds import CONFIG_MAPS, SERVICE_ACCOUNTS, Kind, Selection
 from tessera.kube.objects import Document, ObjectKey
 from tessera.kube.reconciler import Reconciler
 
-ACCOUNT = "default"
-TRUST = "kube-root-ca.crt"
-_ABOUT = (
-    "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "
-    "internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes "
-    "clusters."
-)
 
-
-def furniture(namespace: str, authority: str) -> list[Write]:
-    """An account for its pods, and the authority that they trust."""
-    account = {"metadata": {"name": ACCOUNT, "namespace": namespace}}
-    about = {"kubernetes.io/description": _ABOUT}
-    trust: Document = {
-        "metadata": {"name": TRUST, "namespace": namespace, "annotations": about},
-        "data": {"ca.crt": authority},
-    }
-    return [
-        Create(SERVICE_ACCOUNTS, ObjectKey(namespace, ACCOUNT), account),
-        Create(CONFIG_MAPS, ObjectKey(namespace, TRUST), trust),
-    ]
+def missing_from(namespace: str, authority: str) -> tuple[Write, Write]:
+    return (
+        Create(SERVICE_ACCOUNTS, ObjectKey(namespace, ACCOUNT), account(namespace)),
+        Create(CONFIG_MAPS, ObjectKey(namespace, TRUST), trust(namespace, authority)),
+    )
 
 
 class Furnishing:
@@ -57,7 +43,7 @@ class Furnishing:
         namespace = self._namespaces.get(ObjectKey("", name))
         if namespace is None or namespace.metadata.is_going:
             return
-        wanted = zip(furniture(name, self._authority), self._pieces, strict=True)
+        wanted = zip(missing_from(name, self._authority), self._pieces, strict=True)
         await carry_out(self._client, [write for write, informer in wanted if informer.get(write.key) is None])
 
 

@@ -1,19 +1,18 @@
 """The shell of Jobs: caches in, pods and a status out; a Job that is over goes when its time has come."""
 
 import random
-from collections.abc import Iterable
 
 from tessera.embedded.controllers import jobs
-from tessera.embedded.controllers.claiming import Claimant, claim
-from tessera.embedded.controllers.marking import mark_controllers, mark_suitors
+from tessera.embedded.controllers.claiming import Claimant
+from tessera.embedded.controllers.managing import Managing
 from tessera.embedded.controllers.objects import JOBS, Job
 from tessera.embedded.controllers.pod_making import RETRIES, PodMaking
 from tessera.embedded.controllers.pods import PODS, suffixes
-from tessera.embedded.controllers.watching import CONTROLLER, NAMESPACE, UNMANAGED, Watching
+from tessera.embedded.controllers.watching import Watching
 from tessera.embedded.controllers.writes import carry_out, carry_out_one, delete, put_status
 from tessera.kube.client import Client
 from tessera.kube.objects import ObjectKey
-from tessera.kube.reconciler import Again, Reconciler
+from tessera.kube.reconciler import Again
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 
 
@@ -23,32 +22,21 @@ class Jobs:
     def __init__(self, client: Client, watching: Watching, clock: Clock = SYSTEM_CLOCK) -> None:
         self._client = client
         self._clock = clock
-        self._jobs = watching.follow(JOBS)
-        self._pods = watching.follow(PODS)
-        self._making = PodMaking(client, self._pods)
+        self._managing = Managing(client, watching, (JOBS, PODS), _claimant, self._reconcile, backoff=RETRIES)
+        self._making = PodMaking(client, self._managing.things)
         self._suffixes = suffixes(random.Random())
-        self._reconciler: Reconciler[ObjectKey] = Reconciler("jobs", self._reconcile, backoff=RETRIES)
-        self._jobs.subscribe(lambda change: self._reconciler.mark(change.key))
-        self._pods.subscribe(mark_controllers(JOBS, self._reconciler.mark))
-        self._pods.subscribe(mark_suitors(self._claimants, self._reconciler.mark))
-
-    async def run(self) -> None:
-        await self._jobs.synced()
-        await self._pods.synced()
-        await self._reconciler.run()
+        self.run = self._managing.run
 
     async def _reconcile(self, key: ObjectKey) -> Again | None:
-        job = self._jobs.get(key)
+        job = self._managing.owners.get(key)
         if job is None or not jobs.is_ours(job):
             return None
         if jobs.is_over(job):
             return await self._expire(job)
         if wait_s := self._making.wait_s(key):
             return Again(wait_s)
-        managed = self._pods.find(CONTROLLER, job.metadata.uid)
-        pods, claims = claim(_claimant(job), PODS, managed, self._pods.find(UNMANAGED, key.namespace))
-        if claims:
-            await carry_out(self._client, claims)
+        pods = await self._managing.claimed_by(job)
+        if pods is None:
             return None
         plan = jobs.plan(job, pods, self._suffixes, self._clock.wall())
         await carry_out(self._client, put_status(JOBS, job.metadata, job.status, plan.status))
@@ -66,9 +54,6 @@ class Jobs:
             return Again(wait_s)
         await carry_out_one(self._client, delete(JOBS, job.metadata, "Foreground"))
         return None
-
-    def _claimants(self, namespace: str) -> Iterable[Claimant]:
-        return map(_claimant, self._jobs.find(NAMESPACE, namespace))
 
 
 def _claimant(job: Job) -> Claimant:

@@ -1,19 +1,18 @@
 """The shell of ReplicaSets: caches in, pods and a status out."""
 
 import random
-from collections.abc import Iterable
 
 from tessera.embedded.controllers import replica_sets
-from tessera.embedded.controllers.claiming import Claimant, claim
-from tessera.embedded.controllers.marking import mark_controllers, mark_suitors
+from tessera.embedded.controllers.claiming import Claimant
+from tessera.embedded.controllers.managing import Managing
 from tessera.embedded.controllers.objects import REPLICA_SETS, ReplicaSet
 from tessera.embedded.controllers.pod_making import RETRIES, PodMaking
 from tessera.embedded.controllers.pods import PODS, suffixes
-from tessera.embedded.controllers.watching import CONTROLLER, NAMESPACE, UNMANAGED, Watching
+from tessera.embedded.controllers.watching import Watching
 from tessera.embedded.controllers.writes import carry_out, put_status
 from tessera.kube.client import Client
 from tessera.kube.objects import ObjectKey
-from tessera.kube.reconciler import Again, Reconciler
+from tessera.kube.reconciler import Again
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 
 
@@ -23,30 +22,20 @@ class ReplicaSets:
     def __init__(self, client: Client, watching: Watching, clock: Clock = SYSTEM_CLOCK) -> None:
         self._client = client
         self._clock = clock
-        self._sets = watching.follow(REPLICA_SETS)
-        self._pods = watching.follow(PODS)
-        self._making = PodMaking(client, self._pods)
+        kinds = (REPLICA_SETS, PODS)
+        self._managing = Managing(client, watching, kinds, _claimant, self._reconcile, backoff=RETRIES)
+        self._making = PodMaking(client, self._managing.things)
         self._suffixes = suffixes(random.Random())
-        self._reconciler: Reconciler[ObjectKey] = Reconciler("replica sets", self._reconcile, backoff=RETRIES)
-        self._sets.subscribe(lambda change: self._reconciler.mark(change.key))
-        self._pods.subscribe(mark_controllers(REPLICA_SETS, self._reconciler.mark))
-        self._pods.subscribe(mark_suitors(self._claimants, self._reconciler.mark))
-
-    async def run(self) -> None:
-        await self._sets.synced()
-        await self._pods.synced()
-        await self._reconciler.run()
+        self.run = self._managing.run
 
     async def _reconcile(self, key: ObjectKey) -> Again | None:
-        replica_set = self._sets.get(key)
+        replica_set = self._managing.owners.get(key)
         if replica_set is None:
             return None
         if wait_s := self._making.wait_s(key):
             return Again(wait_s)
-        managed = self._pods.find(CONTROLLER, replica_set.metadata.uid)
-        pods, claims = claim(_claimant(replica_set), PODS, managed, self._pods.find(UNMANAGED, key.namespace))
-        if claims:
-            await carry_out(self._client, claims)
+        pods = await self._managing.claimed_by(replica_set)
+        if pods is None:
             return None
         wanted = replica_sets.plan(replica_set, pods, self._suffixes)
         refusal = await self._making.make(key, wanted.make)
@@ -58,9 +47,6 @@ class ReplicaSets:
             raise refusal
         wait_s = replica_sets.next_available_s(pods, replica_set.spec.min_ready_seconds, now)
         return Again(wait_s) if wait_s else None
-
-    def _claimants(self, namespace: str) -> Iterable[Claimant]:
-        return map(_claimant, self._sets.find(NAMESPACE, namespace))
 
 
 def _claimant(replica_set: ReplicaSet) -> Claimant:

@@ -1,11 +1,8 @@
 """Server-side apply: a wish about some fields, refused where it would change a field of somebody else."""
 
 from http import HTTPStatus
-from typing import Any
 
-import msgspec
-
-from tessera.embedded.documents import Document
+from tessera.embedded.documents import Document, copied
 from tessera.embedded.ownership.entries import (
     Entries,
     Entry,
@@ -40,7 +37,7 @@ def apply(live: Document | None, applied: Document, write: Write, schema: Schema
     """The object as it becomes, a document of its own. With `force` the fields in conflict change hands."""
     shape = shape_of(schema)
     wanted = _reached(_checked(applied, write, shape), write)
-    before = _own(live or {"metadata": {}})
+    before = copied(live or {"metadata": {}})
     others = _entries_so_far(live, write, shape)
     owner = write.owner("Apply")
     last = others.pop(owner, None)
@@ -82,7 +79,7 @@ def _checked(applied: Document, write: Write, shape: Shape) -> Document:
 
 def _reached(applied: Document, write: Write) -> Document:
     reached = {name: value for name, value in applied.items() if name not in write.unreached}
-    return _own(reached | {"metadata": reached.get("metadata") or {}})
+    return copied(reached | {"metadata": reached.get("metadata") or {}})
 
 
 def _entries_so_far(live: Document | None, write: Write, shape: Shape) -> Entries:
@@ -113,7 +110,3 @@ def _told(conflicts: list[tuple[Owner, str]]) -> str:
     for owner in dict.fromkeys(owner for owner, _ in conflicts):
         lines += [f"conflicts with {owner}:", *(f"- {path}" for other, path in conflicts if other == owner)]
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
-
-
-def _own(document: Document) -> Any:
-    return msgspec.json.decode(msgspec.json.encode(document))

@@ -9,8 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
-from tessera.embedded.documents import Document
-from tessera.embedded.patches.copying import copied
+from tessera.embedded.documents import Document, copied
 from tessera.embedded.refusals import ApiRefusal, bad_request
 
 _APPENDED = "-"

@@ -2,8 +2,7 @@
 
 from typing import Any, cast
 
-from tessera.embedded.documents import Document
-from tessera.embedded.patches.copying import copied
+from tessera.embedded.documents import Document, copied
 
 
 def merge_patch(document: Any, patch: Any) -> Any:

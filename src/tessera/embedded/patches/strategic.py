@@ -7,8 +7,7 @@ any other is replaced. What a merge cannot say, directives beside the fields say
 from collections.abc import Sequence
 from typing import Any, cast
 
-from tessera.embedded.documents import Document
-from tessera.embedded.patches.copying import copied
+from tessera.embedded.documents import Document, copied
 from tessera.embedded.refusals import ApiRefusal, bad_request
 from tessera.embedded.schemas import Schema
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import UNSET
 
-from tessera.embedded.documents import Document
+from tessera.embedded.documents import Document, copied
 from tessera.embedded.schemas.paths import COMPOUND
 
 if TYPE_CHECKING:
@@ -46,12 +46,3 @@ def _filled_object(schema: "Schema", before: Document) -> Document:
 def _filled(schema: "Schema", value: Any) -> Any:
     is_replaced = value is None and not schema.is_nullable and schema.default is not UNSET
     return defaulted(schema, copied(schema.default) if is_replaced else value)
-
-
-def copied(value: Any) -> Any:
-    """A default belongs to the schema; each document gets one of its own."""
-    if isinstance(value, dict):
-        return {key: copied(part) for key, part in cast("Document", value).items()}
-    if isinstance(value, list):
-        return [copied(part) for part in cast("list[Any]", value)]
-    return value

@@ -6,12 +6,12 @@ from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
+from tessera.bodies import Receive
 from tessera.embedded.documents import Frozen
 from tessera.embedded.refusals import ApiRefusal
 from tessera.embedded.serving.envelopes import encode
 
 Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 JSON = b"application/json"

@@ -4,6 +4,7 @@ from http import HTTPStatus
 
 import structlog
 
+from tessera.bodies import Disconnected
 from tessera.embedded.access import ANONYMOUS, Attributes, User, reviews
 from tessera.embedded.refusals import ApiRefusal, bad_request, not_allowed
 from tessera.embedded.resources import Served
@@ -22,7 +23,7 @@ from tessera.embedded.serving.answers import (
     send_answer,
     send_while_heard,
 )
-from tessera.embedded.serving.bodies import Disconnected, decode_object, read_body
+from tessera.embedded.serving.bodies import decode_object, read_bounded
 from tessera.embedded.serving.doors import Doors
 from tessera.embedded.serving.forms import read_form
 from tessera.embedded.serving.nodes import CONNECTED, not_yet
@@ -100,7 +101,7 @@ class ApiServer:
         if target.subresource in CONNECTED:
             return await self._connect(asked, scope, receive, send)
         if verb not in _READS:
-            asked.body = await read_body(receive)
+            asked.body = await read_bounded(receive)
         return await self._answer(asked)
 
     async def _answer(self, asked: Asked) -> Reply:

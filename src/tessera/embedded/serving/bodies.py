@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import msgspec
 
+from tessera.bodies import Receive, TooLarge, read_body
 from tessera.embedded.documents import Document
 from tessera.embedded.kinds import Kind
 from tessera.embedded.refusals import ApiRefusal, bad_request, unsupported_media_type
 from tessera.embedded.resources.parts import part_of
-from tessera.embedded.serving.answers import Receive
 from tessera.embedded.serving.paths import Target
 from tessera.embedded.serving.protobuf import MEDIA_TYPE, Undecodable, decode_message
 
@@ -21,23 +21,12 @@ _JSON = frozenset({"", "application/json"})
 _YAML = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "application/apply-patch+yaml"})
 
 
-class Disconnected(Exception):
-    """Whoever asked is gone before the question was whole."""
-
-
-async def read_body(receive: Receive) -> bytes:
-    parts, size = list[bytes](), 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        parts.append(message.get("body", b""))
-        size += len(parts[-1])
-        if size > MOST_BYTES:
-            text = f"Request entity too large: limit is {MOST_BYTES}"
-            raise ApiRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RequestEntityTooLarge", text)
-        if not message.get("more_body", False):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
+async def read_bounded(receive: Receive) -> bytes:
+    try:
+        return await read_body(receive, MOST_BYTES)
+    except TooLarge:
+        text = f"Request entity too large: limit is {MOST_BYTES}"
+        raise ApiRefusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "RequestEntityTooLarge", text) from None
 
 
 def decode_any(body: bytes, content_type: str) -> Any:

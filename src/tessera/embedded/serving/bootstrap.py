@@ -10,6 +10,7 @@ from tessera.embedded.access.roles import BUILTIN_ROLES
 from tessera.embedded.documents import Document
 from tessera.embedded.kinds import Kind
 from tessera.embedded.resources import Registry, metadata, table
+from tessera.embedded.resources.limits import SYSTEM_PRIORITIES
 from tessera.embedded.serving.envelopes import as_stored, decode, encode
 from tessera.embedded.serving.furnishing import Furnisher
 from tessera.embedded.serving.proxies import SERVICE_LABEL
@@ -18,7 +19,6 @@ from tessera.embedded.serving.writing import new_uid, now
 from tessera.embedded.store import Key
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
-PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
 
 async def bootstrap(site: Site) -> None:
@@ -52,7 +52,7 @@ def _tell_address(site: Site) -> None:
 def _seeds(own_address: IPv4Address) -> Iterator[tuple[Kind, str, Document]]:
     for name in NAMESPACES:
         yield table.NAMESPACES, "", {"metadata": {"name": name}}
-    for name, value in PRIORITIES.items():
+    for name, value in SYSTEM_PRIORITIES.items():
         yield table.PRIORITY_CLASSES, "", {"metadata": {"name": name}, "value": value}
     for seeded in BUILTIN_ROLES:
         yield seeded.kind, "", seeded.document

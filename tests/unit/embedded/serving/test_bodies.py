@@ -4,7 +4,7 @@ import pytest
 
 from tessera.embedded.kinds import Kind
 from tessera.embedded.refusals import ApiRefusal
-from tessera.embedded.serving.bodies import MOST_BYTES, agree, decode_any, decode_object, decode_optional, read_body
+from tessera.embedded.serving.bodies import MOST_BYTES, agree, decode_any, decode_object, decode_optional, read_bounded
 from tessera.embedded.serving.paths import Target
 
 PODS = Kind(version="v1", kind="Pod", plural="pods")
@@ -92,6 +92,6 @@ async def test_a_body_that_is_too_large_is_not_read_to_its_end():
         return {"type": "http.request", "body": b"x" * 2**20, "more_body": True}
 
     with pytest.raises(ApiRefusal) as refusal:
-        await read_body(receive)
+        await read_bounded(receive)
     assert refusal.value.code == 413
     assert asked == MOST_BYTES // 2**20 + 1
