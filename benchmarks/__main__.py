@@ -26,6 +26,7 @@ ON_A_CLUSTER = (
     "filter_cluster",
     "bind_rate",
     "bind_to_running",
+    "claims",
     "admission",
     "openb_cluster",
     "idle",

@@ -113,7 +113,7 @@ def _add_up(pod: Document, figures: Mapping[Card, Counter[str]]) -> list[str]:
 
 def _most_at_once(allocation: Allocation, request: PodRequest, *, initialised: bool) -> dict[str, Amount]:
     """The most that the pod needs of each card at any moment of its life that is still to come."""
-    moments, lasting = list[list[CardShare]](), list[CardShare]()
+    moments, lasting = list[list[CardShare]](), list(allocation.claimed)
     for container, shares in zip(request.containers, allocation.containers, strict=True):
         if container.role is Role.INIT:
             moments.append([*lasting, *shares])

@@ -11,6 +11,7 @@ TesseraError
 │   ├── InvalidTrace      a trace file or a simulation option
 │   ├── InvalidKubeconfig how to reach a cluster
 │   ├── InvalidTarget     which Kubernetes object is meant
+│   ├── ClaimUnmet        a pod's claim to cards that is not there, is another's, or cannot be used
 │   └── InvalidStore      the embedded engine's state file: damaged, of another layout, or no state file
 ├── KubeError             talking to a Kubernetes API server
 │   ├── Unreachable       no whole answer came: refused, reset, cut, TLS, too late
@@ -76,6 +77,10 @@ class InvalidTrace(InvalidInput):
 
 class InvalidKubeconfig(InvalidInput):
     code = "InvalidKubeconfig"
+
+
+class ClaimUnmet(InvalidInput):
+    code = "ClaimUnmet"
 
 
 class InvalidTarget(InvalidInput):

@@ -9,13 +9,14 @@ from tessera.errors import TesseraError
 from testbed.building import Programs
 from testbed.images.cache import default_cache
 from testbed.images.oci import Image, write_image
-from testbed.images.recipes import busybox, coredns, pause, tessera
+from testbed.images.recipes import busybox, coredns, pause, python, tessera
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = {
     "busybox": busybox.REFERENCE,
     "coredns": coredns.REFERENCE,
     "pause": pause.REFERENCE,
+    "python": python.REFERENCE,
     "tessera": tessera.REFERENCE,
 }
 
@@ -54,6 +55,7 @@ def _build(options: argparse.Namespace) -> None:
         "busybox": lambda: busybox.busybox_image(options.cache),
         "coredns": lambda: coredns.coredns_image(options.coredns or Programs()["coredns"]),
         "pause": lambda: pause.pause_image(options.cache),
+        "python": lambda: python.python_image(options.cache),
         "tessera": lambda: tessera.tessera_image(ROOT, options.cache),
     }
     for name in options.names:

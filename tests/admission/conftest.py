@@ -2,7 +2,6 @@
 
 import json
 import ssl
-from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -92,9 +91,8 @@ def serving_context(admission_api: Api) -> ssl.SSLContext:
 def webhook(admission_api: Api, serving_context: ssl.SSLContext) -> Iterator[WebhookServer]:
     """Our webhook, in force."""
     server = WebhookServer(admission_api.host, serving_context, Webhook(CATALOGUE, DEFAULT_SETTINGS))
-    manifest = webhook_manifest(CATALOGUE, DEFAULT_SETTINGS, UrlAddress(url=server.url))
     authority = admission_api.cluster.control_plane.authority.files.certificate.read_bytes()
-    manifest["webhooks"][0]["clientConfig"]["caBundle"] = b64encode(authority).decode()
+    manifest = webhook_manifest(CATALOGUE, DEFAULT_SETTINGS, UrlAddress(url=server.url), authority=authority)
     make_namespace(admission_api, "canary")
     with server.running():
         admission_api.apply(manifest)

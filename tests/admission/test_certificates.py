@@ -82,7 +82,8 @@ def in_force(admission_api, namespace, replicas) -> Iterator[WebhookServer]:
     """The webhook, served by the first replica, for the pods of this test alone; nobody has certificates yet."""
     server = WebhookServer(admission_api.host, replicas[0].serving.context, Webhook(CATALOGUE, DEFAULT_SETTINGS))
     manifest = webhook_manifest(CATALOGUE, DEFAULT_SETTINGS, UrlAddress(url=server.url), name=CONFIGURATION)
-    manifest["webhooks"][0]["namespaceSelector"]["matchLabels"] = {"kubernetes.io/metadata.name": namespace}
+    for hook in manifest["webhooks"]:
+        hook["namespaceSelector"]["matchLabels"] = {"kubernetes.io/metadata.name": namespace}
     admission_api.apply(manifest)
     with server.running():
         yield server

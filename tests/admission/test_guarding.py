@@ -4,63 +4,29 @@ import json
 
 import pytest
 
-from tessera.admission.guarding import Writers, policy_manifests, service_account
+from tessera.admission.guarding import Writers, policy_manifests
 from testbed.requirements import TestbedFailed
-from tests.admission.conftest import CATALOGUE, Api, a_pod, make_namespace
+from tests.admission.conftest import CATALOGUE, a_pod, make_namespace
+from tests.admission.users import AGENT, SCHEDULER, User, an_agent, who_may_try_all
 from tests.admission.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("policy")
 
-SCHEDULER = service_account("kube-system", "hami-scheduler")
-AGENT = service_account("kube-system", "hami-device-plugin")
 LIST = "hami.io/vgpu-devices-allocated"
 NODE = "hami.io/vgpu-node"
+CLAIM, GANG = "gpu.scheduling/claim", "gpu.scheduling/gang"
 EXPECTED = "expected only the scheduler and the agent of the pod's node to write it; leave it out or as it was"
-
-
-class User:
-    """Somebody who talks to the API server with a token of their own."""
-
-    def __init__(self, api: Api, namespace: str, arguments: tuple[str, ...]) -> None:
-        self.api = api
-        self._options = (f"--namespace={namespace}", *arguments)
-
-    def do(self, *arguments: str, input: object = None) -> str:
-        text = json.dumps(input) if input else None
-        return self.api.cluster.kubectl(*self._options, *arguments, input=text)
-
-    def refusal(self, *arguments: str, input: object = None) -> str:
-        with pytest.raises(TestbedFailed) as refused:
-            self.do(*arguments, input=input)
-        said = str(refused.value).partition("failed: ")[2]
-        assert "denied request: " in said
-        return said.partition("denied request: ")[2]
 
 
 @pytest.fixture(scope="module")
 def policy(admission_api):
     writers = Writers(schedulers=(SCHEDULER,), agents=(AGENT,))
-    manifests = policy_manifests(CATALOGUE, writers)
-    accounts = [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "kube-system"}}
-        for name in ("hami-scheduler", "hami-device-plugin")
-    ]
-    rights = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": "everybody-may-try"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
-        "subjects": [
-            {"kind": "ServiceAccount", "name": account["metadata"]["name"], "namespace": "kube-system"}
-            for account in accounts
-        ],
-    }
-    nodes = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}} for name in ("gpu-07", "gpu-08")]
+    documents = (*who_may_try_all(), *policy_manifests(CATALOGUE, writers))
     make_namespace(admission_api, "canary")
-    admission_api.apply(*accounts, rights, *nodes, *manifests)
+    admission_api.apply(*documents)
     eventually(lambda: is_guarded(admission_api))
     yield
-    admission_api.delete(rights, *nodes, *manifests)
+    admission_api.delete(*documents)
 
 
 def is_guarded(api):
@@ -74,23 +40,12 @@ def is_guarded(api):
 @pytest.fixture
 def user(admission_api, namespace):
     """The administrator, who may do everything else."""
-    return User(admission_api, namespace, ())
+    return User(admission_api, namespace)
 
 
 @pytest.fixture
 def scheduler(admission_api, namespace):
     return User(admission_api, namespace, (f"--as={SCHEDULER}",))
-
-
-def an_agent(api, namespace, node):
-    token = api.cluster.kubectl(
-        "create", "token", "hami-device-plugin", "--namespace=kube-system", "--bound-object-kind=Node",
-        f"--bound-object-name={node}",
-    )  # fmt: skip
-    server = json.loads(api.cluster.kubectl("config", "view", "-o", "json"))["clusters"][0]["cluster"]["server"]
-    authority = api.cluster.control_plane.authority.files.certificate
-    anybody = ("--kubeconfig=/dev/null", f"--server={server}", f"--certificate-authority={authority}")
-    return User(api, namespace, (*anybody, f"--token={token.strip()}"))
 
 
 @pytest.fixture
@@ -101,7 +56,8 @@ def agent(admission_api, namespace):
 @pytest.fixture
 def bound(user, scheduler, namespace):
     """A pod that our scheduler has bound to gpu-07, with its cards in the Binding."""
-    user.do("create", "-f", "-", input=a_pod("trainer", namespace))
+    wishes = {CLAIM: "mine", GANG: "ring"}
+    user.do("create", "-f", "-", input=a_pod("trainer", namespace, annotations=wishes))
     bind(scheduler, "trainer", namespace, {LIST: "GPU-a,NVIDIA,3000,30:;", NODE: "gpu-07"})
     return "trainer"
 
@@ -143,7 +99,18 @@ def test_others_bind_without_them(admission_api, user, namespace):
     assert admission_api.get("plain", namespace)["metadata"]["annotations"] == {"a": "b"}
 
 
-@pytest.mark.parametrize("key", [LIST, NODE, "hami.io/bind-phase", "huawei.com/Ascend910B3", "volcano.sh/vgpu-ids-new"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        LIST,
+        NODE,
+        "hami.io/bind-phase",
+        "huawei.com/Ascend910B3",
+        "volcano.sh/vgpu-ids-new",
+        "gpu.scheduling/devices",
+        "gpu.scheduling/visible-devices",
+    ],
+)
 def test_a_user_cannot_create_a_pod_with_an_allocation(user, namespace, key):
     said = user.refusal("create", "-f", "-", input=a_pod("forged", namespace, annotations={key: "x"}))
     assert said == f"{namespace}/forged: annotation {key} is written by kubernetes-admin, {EXPECTED}"
@@ -166,6 +133,8 @@ def test_a_user_cannot_create_a_pod_with_the_label(user, namespace):
         f"{LIST}-",
         "hami.io/vgpu-time=1",
         "gpu.scheduling/allocated=gpu-07:0",
+        "gpu.scheduling/devices=GPU-a,NVIDIA,0,0:;",
+        "gpu.scheduling/visible-devices=GPU-a,GPU-b",
         "tessera.io/allocation={}",
     ],
 )
@@ -173,6 +142,34 @@ def test_a_user_cannot_change_an_allocation(user, bound, namespace, change):
     key = change.partition("=")[0].removesuffix("-")
     said = user.refusal("annotate", "--overwrite", "pod", bound, change)
     assert said == f"{namespace}/{bound}: annotation {key} is written by kubernetes-admin, {EXPECTED}"
+
+
+@pytest.mark.parametrize("change", [f"{CLAIM}=other", f"{CLAIM}-", f"{GANG}=other", f"{GANG}-"])
+def test_what_tells_by_which_claim_a_pod_on_a_node_holds_cards_stays(user, agent, bound, namespace, change):
+    for one in (user, agent):
+        assert one.refusal("annotate", "--overwrite", "pod", bound, change) == (
+            f"{namespace}/{bound}: annotation {change.rstrip('-').partition('=')[0]} is changed, expected it to stay as"
+            " it is while the pod is on a node; make a new pod"
+        )
+
+
+def test_until_it_is_on_a_node_a_user_may_change_it(user, namespace):
+    user.do("create", "-f", "-", input=a_pod("waiting", namespace, annotations={CLAIM: "mine"}))
+    user.do("annotate", "--overwrite", "pod", "waiting", f"{CLAIM}=other", f"{GANG}=ring")
+
+
+def test_nobody_binds_a_pod_to_another_claim(user, namespace):
+    user.do("create", "-f", "-", input=a_pod("other", namespace, annotations={CLAIM: "mine"}))
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": "other", "namespace": namespace, "annotations": {CLAIM: "theirs"}},
+        "target": {"apiVersion": "v1", "kind": "Node", "name": "gpu-07"},
+    }
+    said = user.refusal(
+        "create", "--raw", f"/api/v1/namespaces/{namespace}/pods/other/binding", "-f", "-", input=binding
+    )
+    assert said.startswith(f"{namespace}/other: annotation {CLAIM} is changed,")
 
 
 def test_a_user_cannot_change_the_label(user, bound):

@@ -39,6 +39,13 @@ def test_a_pod_that_asks_for_a_card_is_refused(admission_api, namespace):
 
 
 @pytest.mark.usefixtures("outage")
+@pytest.mark.parametrize("annotations", [{"gpu.scheduling/claim": "mine"}, {"gpu.scheduling/allocated": "gpu-07:0"}])
+def test_a_pod_that_claims_cards_is_refused(admission_api, namespace, annotations):
+    said = admission_api.refusal("create", "-f", "-", input=a_pod("trainer", namespace, annotations=annotations))
+    assert 'failed calling webhook "claims.gpu.scheduling"' in said
+
+
+@pytest.mark.usefixtures("outage")
 def test_pods_that_ask_for_none_start(admission_api, namespace):
     assert admission_api.create(a_pod("plain", namespace))
     assert admission_api.create(a_pod("cpu", namespace, limits={"cpu": "1"}))

@@ -52,7 +52,7 @@ def test_init_containers_our_scheduler_and_claims_reach_the_webhook(admission_ap
     named["spec"]["schedulerName"] = "gpu-scheduler"
     claiming = a_pod("claiming", namespace, annotations={"gpu.scheduling/claim": "mine"})
     scheduler = [admission_api.create(pod)["spec"]["schedulerName"] for pod in (early, named, claiming)]
-    assert scheduler == ["hami-scheduler", "gpu-scheduler", "hami-scheduler"]
+    assert scheduler == ["hami-scheduler", "gpu-scheduler", "gpu-scheduler"]
     assert asked == ["early", "named", "claiming"]
 
 

@@ -33,8 +33,8 @@ class Bed:
         self._ports = iter(range(FIRST_PORT, FIRST_PORT + 500))
         self._started: list[ExtenderProcess | Program] = []
 
-    def address(self) -> str:
-        return f"{self.host}:{next(self._ports)}"
+    def address(self, host: str = "") -> str:
+        return f"{host or self.host}:{next(self._ports)}"
 
     def certificates(self, name: str) -> Path:
         """What an init container makes for one pod."""
@@ -51,6 +51,13 @@ class Bed:
         self._started.append(process)
         process.wait_until_ok("/healthz")
         return process
+
+    def start_webhook(self, *flags: str) -> Program:
+        """The webhook without a scheduler, on the machine of the API server."""
+        command = [*TESSERA, "run", "webhook", "--kubeconfig", str(self.cluster.kubeconfig), *flags]
+        program = self.cluster.machine.start("webhook", command)
+        self._started.append(program)
+        return program
 
     def start_scheduler(self, host: str, *config_flags: str, **leader_election: str) -> Program:
         """kube-scheduler with a host name of its own, as in a pod; without leader election, unless it is described."""

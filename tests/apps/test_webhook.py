@@ -4,7 +4,6 @@ import json
 import socket
 import ssl
 import threading
-from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,7 +16,7 @@ from tessera.admission.certificates.pod_local import PodLocal, make_pod_local
 from tessera.admission.manifests import UrlAddress, webhook_manifest
 from tessera.vendors.loading import load_catalogue
 from testbed.requirements import TestbedFailed
-from tests.apps.conftest import Bed, Document, eventually, status_of
+from tests.apps.conftest import Bed, Document, eventually, fetch, status_of
 from tests.scheduler.conftest import a_pod
 
 CATALOGUE = load_catalogue()
@@ -55,9 +54,8 @@ def in_force(bed: Bed, address: str, bundle: bytes = b"") -> Iterator[None]:
 
 
 def register(bed: Bed, address: str, bundle: bytes = b"") -> None:
-    manifest = webhook_manifest(CATALOGUE, DEFAULT_SETTINGS, UrlAddress(url=f"https://{address}"), name=NAME)
-    if bundle:
-        manifest["webhooks"][0]["clientConfig"]["caBundle"] = b64encode(bundle).decode()
+    url = UrlAddress(url=f"https://{address}")
+    manifest = webhook_manifest(CATALOGUE, DEFAULT_SETTINGS, url, name=NAME, authority=bundle)
     bed.cluster.kubectl("apply", "-f", "-", input=json.dumps(manifest))
 
 
@@ -74,11 +72,15 @@ def try_out(bed: Bed) -> str:
 def kept(bed: Bed) -> Iterator[tuple[Bed, str]]:
     """The webhook in force, on a replica that does not decide, with certificates that it keeps by itself."""
     address = bed.address()
-    place = ("--webhook-secret", "default/webhook-tls", "--webhook-configuration", NAME, "--webhook-host", bed.host)
     with in_force(bed, address):
-        bed.start_extender("--webhook", address, *place, "--follow-lease", "kube-system/held-by-nobody")
+        bed.start_extender("--webhook", address, *kept_for(bed.host), "--follow-lease", "kube-system/held-by-nobody")
         yield bed, address
         bed.cluster.kubectl("delete", "secret", "webhook-tls")
+
+
+def kept_for(host: str) -> tuple[str, ...]:
+    """The flags for certificates that the process keeps by itself."""
+    return ("--webhook-secret", "default/webhook-tls", "--webhook-configuration", NAME, "--webhook-host", host)
 
 
 def test_a_replica_that_does_not_decide_completes_pods_with_certificates_of_its_own(kept: tuple[Bed, str]):
@@ -86,9 +88,7 @@ def test_a_replica_that_does_not_decide_completes_pods_with_certificates_of_its_
     eventually(lambda: try_out(bed) == "hami-scheduler", "the pod is completed")
     secret = json.loads(bed.cluster.kubectl("get", "secret", "webhook-tls", "-o", "json"))
     assert set(secret["data"]) == {"ca.crt", "ca.key", "tls.crt", "tls.key"}
-    unverified = ssl.create_default_context()
-    unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
-    assert status_of(f"https://{address}/readyz", unverified) == 200, "to serve it need not decide"
+    assert status_of(f"https://{address}/readyz", unverified()) == 200, "to serve it need not decide"
 
 
 def test_a_quota_that_is_used_up_is_told_to_the_pods_author(kept: tuple[Bed, str]):
@@ -120,6 +120,27 @@ def test_while_nobody_answers_pods_with_cards_are_refused_and_all_others_start(k
     assert bed.pod("plain")["spec"]["schedulerName"] == "default-scheduler"
 
 
+def test_a_webhook_without_a_scheduler_completes_and_refuses_pods_and_counts_them(bed: Bed):
+    host = bed.cluster.machine.addresses.machine
+    address, metrics = bed.address(host), bed.address(host)
+    with in_force(bed, address):
+        bed.start_webhook("--webhook", address, *kept_for(host), "--metrics", metrics)
+        eventually(lambda: try_out(bed) == "hami-scheduler", "the pod is completed")
+        confined = a_user_pod("confined")
+        confined["spec"]["nodeName"] = "gpu-0000"
+        with pytest.raises(TestbedFailed, match=r'spec\.nodeName is "gpu-0000", expected none beside'):
+            bed.create(confined)
+
+        shown = fetch(f"http://{metrics}/metrics")[1].decode()
+        assert 'tessera_reviews_total{verdict="changed"}' in shown
+        assert 'tessera_reviews_total{verdict="denied"} 1.0' in shown
+        paths = ("/healthz", "/readyz", "/metrics", "/ledger")
+        assert [status_of(f"https://{address}{path}", unverified()) for path in paths] == [200, 200, 404, 404]
+        assert [status_of(f"http://{metrics}{path}") for path in paths] == [200, 200, 200, 404]
+        assert status_of(f"http://{metrics}/webhook", None, {}) == 404
+    bed.cluster.kubectl("delete", "secret", "webhook-tls")
+
+
 def test_certificates_from_files_are_changed_while_the_api_server_asks(bed: Bed):
     """As cert-manager changes them: the new authority is trusted before its certificate is shown."""
     before, after = (make_pod_local((bed.host,), NOW) for _ in range(2))
@@ -143,11 +164,15 @@ def write(made: PodLocal, directory: Path) -> None:
     (directory / "tls.key").write_bytes(made.serving.key)
 
 
-def shown_at(address: str) -> bytes:
-    host, _, port = address.rpartition(":")
+def unverified() -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    with socket.create_connection((host, int(port)), 5) as connection, context.wrap_socket(connection) as secure:
+    return context
+
+
+def shown_at(address: str) -> bytes:
+    host, _, port = address.rpartition(":")
+    with socket.create_connection((host, int(port)), 5) as connection, unverified().wrap_socket(connection) as secure:
         return ssl.DER_cert_to_PEM_cert(secure.getpeercert(binary_form=True) or b"").encode()
 
 

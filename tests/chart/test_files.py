@@ -10,7 +10,9 @@ import yaml
 from click.testing import CliRunner
 
 from tessera import __version__
-from tessera.apps.manifests import OTHER_SCHEDULERS, chart_files, command
+from tessera.apps.manifest_files import OTHER_SCHEDULERS, chart_files
+from tessera.apps.manifests import command
+from tessera.model.definitions import load_definitions
 from tessera.vendors.loading import load_catalogue
 from tests.chart.charts import CHART, Document, read
 
@@ -24,7 +26,8 @@ def test_what_follows_from_the_catalogue_is_up_to_date(name: str):
 
 def test_make_chart_writes_them(tmp_path: Path):
     assert CliRunner().invoke(command, ["--chart", str(tmp_path)]).exit_code == 0
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == FILES
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {str(path.relative_to(tmp_path)): path.read_text() for path in written} == FILES
 
 
 def test_the_objects_can_be_had_without_helm_and_without_anything_to_fill_in():
@@ -83,7 +86,14 @@ def leaves_of_schema(part: Document, schema: Document, path: tuple[str, ...]) ->
         yield from leaves_of_schema(below, schema, (*path, name))
 
 
-@pytest.mark.parametrize("name", ["gpuclaims", "gpunodestatuses"])
+def test_the_chart_has_every_definition_and_no_other():
+    in_chart = {path.name: yaml.safe_load(path.read_text()) for path in (CHART / "files/crds").iterdir()}
+    assert sorted(one["metadata"]["name"] for one in in_chart.values()) == sorted(
+        one["metadata"]["name"] for one in load_definitions()
+    )
+
+
+@pytest.mark.parametrize("name", ["gpuclaims", "gpugangs", "gpunodestatuses"])
 def test_definitions_serve_one_version_with_a_status_of_its_own(name: str):
     spec = read(f"files/crds/{name}.yaml")["spec"]
     (version,) = spec["versions"]

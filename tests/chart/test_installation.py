@@ -54,7 +54,7 @@ def installed(cluster: Cluster) -> Cluster:
 
 
 def wait_for_rollouts(cluster: Cluster) -> None:
-    for workload in ("deployment/hami-scheduler", "daemonset/hami-device-plugin"):
+    for workload in ("deployment/hami-scheduler", "deployment/tessera-operator", "daemonset/hami-device-plugin"):
         cluster.kubectl("rollout", "status", KUBE_SYSTEM, workload, "--timeout=110s")
 
 
@@ -69,8 +69,9 @@ def our_pods(cluster: Cluster) -> list[dict[str, Any]]:
 
 
 def authority(cluster: Cluster) -> str:
-    (hook,) = get(cluster, "mutatingwebhookconfiguration", "hami-webhook")["webhooks"]
-    return hook["clientConfig"].get("caBundle", "")
+    hooks = get(cluster, "mutatingwebhookconfiguration", "hami-webhook")["webhooks"]
+    (bundle,) = {hook["clientConfig"].get("caBundle", "") for hook in hooks}
+    return bundle
 
 
 def test_what_the_troubleshooting_guide_tells_to_type_shows_something(installed: Cluster):
@@ -79,7 +80,7 @@ def test_what_the_troubleshooting_guide_tells_to_type_shows_something(installed:
     (plugin,) = [name for name in names if "device-plugin" in name]
     assert "cache filled" in installed.kubectl("logs", "-n", "kube-system", plugin)
     definitions = installed.kubectl("get", "crd", "-o", "name")
-    assert {"gpuclaims", "gpunodestatuses"} <= {
+    assert {"gpuclaims", "gpugangs", "gpunodestatuses"} <= {
         name.partition("/")[2].partition(".")[0] for name in definitions.split()
     }
 
@@ -126,6 +127,14 @@ def test_a_pod_passes_webhook_scheduler_and_device_plugin_and_sees_its_cards(ins
     assert environment["CUDA_DEVICE_MEMORY_LIMIT_1"] == "8000m"
     register = get(installed, "node", installed.node.name)["metadata"]["annotations"]["hami.io/node-nvidia-register"]
     assert all(uuid in register for uuid in uuids)
+
+
+def test_a_claim_is_told_what_became_of_it(installed: Cluster):
+    devices = {"count": 1, "exclusivity": "MIG"}
+    claim = {"apiVersion": "gpu.scheduling/v1", "kind": "GpuClaim", "metadata": {"name": "sliced"}}
+    installed.kubectl("create", "-f", "-", input=json.dumps(claim | {"spec": {"devices": devices}}))
+    installed.kubectl("wait", "--for=jsonpath={.status.phase}=Failed", "gclaim/sliced", "--timeout=60s")
+    assert "MIG, which is not supported yet" in installed.kubectl("describe", "gclaim", "sliced")
 
 
 def capacity(cluster: Cluster) -> int:

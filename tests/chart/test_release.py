@@ -16,7 +16,8 @@ from testbed.cluster import Cluster
 from testbed.requirements import TestbedFailed
 from tests.chart.charts import Rendered, read
 
-CLAIMS, NODE_STATUSES = "gpuclaims.gpu.scheduling", "gpunodestatuses.gpu.scheduling"
+CLAIMS = "gpuclaims.gpu.scheduling"
+DEFINITIONS = (CLAIMS, "gpugangs.gpu.scheduling", "gpunodestatuses.gpu.scheduling")
 SECRET = ObjectKey("kube-system", "hami-scheduler-tls")
 OWNER = "meta.helm.sh/release-name"
 
@@ -28,15 +29,15 @@ def cluster(bare_cluster: Cluster, at_the_root: None) -> Iterator[Cluster]:
     yield bare_cluster
     for release in bare_cluster.helm("list", "--short").split():
         bare_cluster.helm("uninstall", release)
-    bare_cluster.kubectl("delete", "--all", "gpuclaims,gpunodestatuses")
+    bare_cluster.kubectl("delete", "--all", "gpuclaims,gpugangs,gpunodestatuses")
     owner = f"{OWNER}=gpu-scheduler"  # the definitions stay, as left by a release of the usual name
-    bare_cluster.kubectl("annotate", "--overwrite", "crd", CLAIMS, NODE_STATUSES, owner)
+    bare_cluster.kubectl("annotate", "--overwrite", "crd", *DEFINITIONS, owner)
 
 
 @pytest.fixture
 def installed(cluster: Cluster) -> Cluster:
     cluster.helm("install", "gpu-scheduler", "charts/gpu-scheduler")
-    cluster.kubectl("wait", "--for=condition=Established", "crd", CLAIMS, NODE_STATUSES, "--timeout=30s")
+    cluster.kubectl("wait", "--for=condition=Established", "crd", *DEFINITIONS, "--timeout=30s")
     return cluster
 
 
@@ -71,7 +72,7 @@ def test_a_claim_that_makes_no_sense_is_refused(installed: Cluster):
     complaints = {
         "spec.devices.count: Invalid value: 0": {"count": 0},
         'spec.devices.policy: Unsupported value: "packed"': {"policy": "packed"},
-        "spec.devices.preferIds[0]: Invalid value: -1": {"preferIds": [-1]},
+        "spec.devices.preferIds[0]: Invalid value: -1": {"policy": "preferIds", "preferIds": [-1]},
         'spec.devices.exclusivity: Unsupported value: "shared"': {"exclusivity": "shared"},
         'unknown field "spec.devices.cuont"': {"cuont": 1},
     }
@@ -88,6 +89,7 @@ def test_a_claim_that_makes_no_sense_is_refused(installed: Cluster):
         ("devicePlugin.inventoryPort=9396", "devicePlugin.runtimeClassName=nvidia", "devicePlugin.maxUnavailable=1"),
         ("networkPolicy.metricsFrom[0].podSelector.matchLabels.a=b", "imagePullSecrets[0].name=registry"),
         ("scheduler.nodeSelector.a=b", "scheduler.tolerations[0].operator=Exists", "otherSchedulers={system:volcano}"),
+        ("operator.nodeSelector.a=b", "operator.tolerations[0].operator=Exists", "claims.leaseNamespace=kube-system"),
     ],
     ids=str,
 )
@@ -112,9 +114,10 @@ def keep_certificates(cluster: Cluster) -> None:
 
 
 def certificates(cluster: Cluster) -> tuple[str, dict[str, str]]:
-    (hook,) = get(cluster, "mutatingwebhookconfiguration", "hami-webhook")["webhooks"]
+    hooks = get(cluster, "mutatingwebhookconfiguration", "hami-webhook")["webhooks"]
+    (bundle,) = {hook["clientConfig"].get("caBundle", "") for hook in hooks}
     secret = get(cluster, "secret", SECRET.name, f"--namespace={SECRET.namespace}")
-    return hook["clientConfig"].get("caBundle", ""), secret.get("data", {})
+    return bundle, secret.get("data", {})
 
 
 def test_an_upgrade_leaves_the_certificates_alone_that_the_scheduler_made(installed: Cluster):
@@ -124,8 +127,8 @@ def test_an_upgrade_leaves_the_certificates_alone_that_the_scheduler_made(instal
     assert authority == secret["ca.crt"]
     installed.helm("upgrade", "gpu-scheduler", "charts/gpu-scheduler", "--set", "webhook.timeoutSeconds=9")
     assert certificates(installed) == (authority, secret)
-    (hook,) = get(installed, "mutatingwebhookconfiguration", "hami-webhook")["webhooks"]
-    assert hook["timeoutSeconds"] == 9
+    hooks = get(installed, "mutatingwebhookconfiguration", "hami-webhook")["webhooks"]
+    assert {hook["timeoutSeconds"] for hook in hooks} == {9}
 
 
 def columns(cluster: Cluster) -> list[str]:

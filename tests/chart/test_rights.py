@@ -40,6 +40,7 @@ def cluster(bare_cluster: Cluster) -> Iterator[Cluster]:
     eventually(lambda: ONLY_ITS_OWN in says(agent, *canary))
     yield bare_cluster
     bare_cluster.helm("uninstall", "gpu-scheduler")
+    bare_cluster.kubectl("delete", "--all", "gpuclaims,gpunodestatuses")
     bare_cluster.kubectl("delete", "node", OWN, OTHER)
     bare_cluster.kubectl("delete", "pod", "--all", "--force")
 
@@ -60,6 +61,11 @@ def agent(cluster: Cluster) -> User:
 @pytest.fixture(scope="module")
 def scheduler(cluster: Cluster) -> User:
     return user_of(cluster, "hami-scheduler")
+
+
+@pytest.fixture(scope="module")
+def operator(cluster: Cluster) -> User:
+    return user_of(cluster, "tessera-operator")
 
 
 def lease(node: str, *, speaks_for: str = "", namespace: str = "kube-system") -> dict:
@@ -200,6 +206,69 @@ def test_the_scheduler_writes_allocations_and_its_own_authority(scheduler):
 )
 def test_the_scheduler_has_no_other_right(scheduler, arguments):
     assert "cannot" in scheduler.refusal(*arguments)
+
+
+CLAIM = {"apiVersion": "gpu.scheduling/v1", "kind": "GpuClaim", "metadata": {"name": "training"}}
+CARD_LEASE = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "gpu-gpu-07-0"}}
+
+
+@pytest.fixture(scope="module")
+def claim(cluster: Cluster) -> str:
+    body = CLAIM | {"spec": {"devices": {"count": 1}}}
+    eventually(lambda: "gpuclaims.gpu.scheduling" in cluster.kubectl("api-resources", "-o", "name"))
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(body))
+    return "training"
+
+
+def test_the_scheduler_reads_claims_and_leases_cards(scheduler, claim):
+    for resource in ("gpuclaims", "gpugangs"):
+        scheduler.do("get", resource, "--all-namespaces")
+    scheduler.do("create", "-f", "-", input=CARD_LEASE)
+    scheduler.do("replace", "-f", "-", input=CARD_LEASE | {"spec": {"holderIdentity": "uid"}})
+    scheduler.do("delete", "lease", "gpu-gpu-07-0")
+    assert "cannot" in scheduler.refusal("annotate", "gclaim", claim, "a=b")
+
+
+@pytest.mark.usefixtures("claim")
+def test_the_operator_tells_on_claims_what_became_of_them(operator):
+    for resource in ("gpuclaims", "gpugangs", "pods"):
+        operator.do("get", resource, "--all-namespaces")
+    operator.do("get", "leases")
+    told = CLAIM | {"status": {"phase": "Pending"}}
+    operator.do("apply", "--server-side", "--subresource=status", "-f", "-", input=told)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("annotate", "gclaim", "training", "a=b"),
+        ("delete", "gclaim", "training"),
+        ("get", "nodes"),
+        ("get", "secrets", "--namespace=kube-system"),
+        ("get", "leases", "--namespace=kube-system"),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("claim")
+def test_the_operator_has_no_other_right(operator, arguments):
+    assert "cannot" in operator.refusal(*arguments)
+
+
+def test_the_operator_leases_no_card(operator):
+    assert "cannot" in operator.refusal("create", "-f", "-", input=CARD_LEASE)
+
+
+@pytest.mark.usefixtures("claim")
+def test_an_agent_tells_of_its_own_nodes_cards_and_of_no_others(agent):
+    def told(node: str) -> dict:
+        head = {"apiVersion": "gpu.scheduling/v1", "kind": "GpuNodeStatus", "metadata": {"name": node}}
+        return head | {"spec": {"nodeName": node}}
+
+    agent.do("apply", "--server-side", "-f", "-", input=told(OWN))
+    cards = told(OWN) | {"status": {"total": 0}}
+    agent.do("apply", "--server-side", "--subresource=status", "--field-manager=status", "-f", "-", input=cards)
+    said = agent.refusal("apply", "--server-side", "-f", "-", input=told(OTHER))
+    assert "expected an agent to write the one that is named like its own node" in said
 
 
 @pytest.fixture(scope="module")

@@ -5,13 +5,14 @@ from typing import Any
 import pytest
 import yaml
 
-from tessera.apps import agent, certificates, extender
+from tessera.apps import agent, certificates, extender, operator
 from tessera.apps.extender_options import read_options
 from testbed.fixtures import require_testbed
 from tests.chart.charts import SEEDS_CHART, Rendered, helm
 
 SCHEDULER = ("Deployment", "hami-scheduler")
 AGENT = ("DaemonSet", "hami-device-plugin")
+OPERATOR = ("Deployment", "tessera-operator")
 CLUSTER_WIDE = {
     "ClusterRole",
     "ClusterRoleBinding",
@@ -42,9 +43,24 @@ def test_everything_is_in_kube_system_whatever_the_release_is_called(plain: Rend
     elsewhere = [
         (one["kind"], one["metadata"]["name"])
         for one in plain.objects
-        if one["kind"] not in CLUSTER_WIDE and one["metadata"].get("namespace") != "kube-system"
+        if one["kind"] not in CLUSTER_WIDE
+        and one["metadata"].get("namespace") != "kube-system"
+        and not one["metadata"]["name"].endswith(":card-leases")
     ]
     assert elsewhere == []
+
+
+def test_roles_for_the_leases_of_cards_are_where_the_leases_are():
+    rendered = Rendered("claims.leaseNamespace=cards")
+    for account, verbs in (("hami-scheduler", {"create", "delete", "update"}), ("tessera-operator", set())):
+        role = rendered.get("Role", f"{account}:card-leases")
+        given = rendered.get("RoleBinding", f"{account}:card-leases")
+        assert (role["metadata"]["namespace"], given["metadata"]["namespace"]) == ("cards", "cards")
+        assert given["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": "kube-system"}]
+        (rule,) = role["rules"]
+        assert set(rule["verbs"]) - {"get", "list", "watch", "patch"} == verbs
+    for container in (rendered.container(*OPERATOR, "operator"), rendered.container(*SCHEDULER, "scheduler")):
+        assert "--lease-namespace=cards" in container["args"]
 
 
 def test_our_container_comes_first_and_its_logs_are_shown(plain: Rendered):
@@ -54,7 +70,7 @@ def test_our_container_comes_first_and_its_logs_are_shown(plain: Rendered):
 
 
 def images(rendered: Rendered) -> dict[str, str]:
-    pods = [rendered.pod_of(*SCHEDULER), rendered.pod_of(*AGENT)]
+    pods = [rendered.pod_of(*kind) for kind in (SCHEDULER, AGENT, OPERATOR)]
     return {one["name"]: one["image"] for pod in pods for one in [*pod.get("initContainers", []), *pod["containers"]]}
 
 
@@ -65,12 +81,13 @@ def test_images_are_ours_and_the_clusters_own_kube_scheduler(plain: Rendered):
         "scheduler": ours,
         "kube-scheduler": "registry.k8s.io/kube-scheduler:v1.36.3",
         "device-plugin": ours,
+        "operator": ours,
     }
 
 
 def test_one_tag_is_for_all_of_ours_unless_the_device_plugin_has_its_own():
     tagged = images(Rendered("scheduler.image.tag=v0.2.0"))
-    assert {tagged[name] for name in ("certificates", "scheduler", "device-plugin")} == {"tessera:v0.2.0"}
+    assert {tagged[name] for name in ("certificates", "scheduler", "device-plugin", "operator")} == {"tessera:v0.2.0"}
     apart = images(Rendered("devicePlugin.image.tag=v0.3.0", "devicePlugin.image.repository=mirror/tessera"))
     assert (apart["scheduler"], apart["device-plugin"]) == ("tessera:0.1.0", "mirror/tessera:v0.3.0")
 
@@ -85,14 +102,24 @@ def test_a_cluster_that_is_too_old_is_refused():
     assert "chart requires kubeVersion: >=1.30.0-0 which is incompatible with Kubernetes v1.29.0" in done.stderr
 
 
+UNPRIVILEGED = {
+    "runAsNonRoot": True,
+    "runAsUser": 65532,
+    "runAsGroup": 65532,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+
+
+def test_the_operators_pod_has_no_rights_on_its_node(plain: Rendered):
+    pod = plain.pod_of(*OPERATOR)
+    assert pod["securityContext"] == UNPRIVILEGED
+    assert "volumes" not in pod
+    assert is_confined(plain.container(*OPERATOR, "operator"))
+
+
 def test_the_schedulers_pod_has_no_rights_on_its_node(plain: Rendered):
     pod = plain.pod_of(*SCHEDULER)
-    assert pod["securityContext"] == {
-        "runAsNonRoot": True,
-        "runAsUser": 65532,
-        "runAsGroup": 65532,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
+    assert pod["securityContext"] == UNPRIVILEGED
     assert {frozenset(volume) - {"name"} for volume in pod["volumes"]} == {
         frozenset({"emptyDir"}),
         frozenset({"configMap"}),
@@ -173,6 +200,9 @@ def test_our_programs_know_the_flags_that_they_are_given(values: tuple[str, ...]
     run_agent = rendered.container(*AGENT, "device-plugin")["args"]
     assert run_agent[:2] == ["run", "agent"]
     agent.command.make_context("agent", run_agent[2:])
+    run_operator = rendered.container(*OPERATOR, "operator")["args"]
+    assert run_operator[:2] == ["run", "operator"]
+    operator.command.make_context("operator", run_operator[2:])
     run_extender = rendered.container(*SCHEDULER, "scheduler")["args"]
     assert run_extender[:2] == ["run", "extender"]
     flags: Any = extender.command.make_context("extender", run_extender[2:]).params
@@ -201,11 +231,19 @@ def test_other_schedulers_may_write_allocations_when_they_are_named(plain: Rende
 
 
 def test_namespaces_can_be_left_alone_and_the_timeout_chosen():
-    (hook,) = Rendered("webhook.leftAlone={a,kube-system}", "webhook.timeoutSeconds=9").get(
+    hooks = Rendered("webhook.leftAlone={a,kube-system}", "webhook.timeoutSeconds=9").get(
         "MutatingWebhookConfiguration", "hami-webhook"
     )["webhooks"]
-    *_, named = hook["namespaceSelector"]["matchExpressions"]
-    assert (named["values"], hook["timeoutSeconds"]) == (["kube-system", "a"], 9)
+    assert hooks
+    for hook in hooks:
+        *_, named = hook["namespaceSelector"]["matchExpressions"]
+        assert (named["values"], hook["timeoutSeconds"]) == (["kube-system", "a"], 9)
+
+
+def test_the_service_has_every_port_that_the_webhooks_name(plain: Rendered):
+    hooks = plain.get("MutatingWebhookConfiguration", "hami-webhook")["webhooks"]
+    ports = {port["port"]: port["targetPort"] for port in plain.get("Service", "hami-scheduler")["spec"]["ports"]}
+    assert {ports.get(hook["clientConfig"]["service"]["port"]) for hook in hooks} == {"webhook"}
 
 
 def test_an_upgrade_has_no_authority_and_no_key_to_overwrite_ours_with(plain: Rendered):
@@ -246,17 +284,16 @@ def test_the_webhook_is_open_to_all_and_metrics_to_whom_we_say():
     webhook, metrics = rendered.get("NetworkPolicy", "hami-scheduler")["spec"]["ingress"]
     assert webhook == {"ports": [{"port": "webhook"}]}
     assert metrics == {"ports": [{"port": "metrics"}, {"port": "scheduling"}], "from": peers}
-    assert rendered.get("NetworkPolicy", "hami-device-plugin")["spec"]["ingress"] == [
-        {"ports": [{"port": "metrics"}], "from": peers}
-    ]
+    for name in ("hami-device-plugin", "tessera-operator"):
+        ingress = rendered.get("NetworkPolicy", name)["spec"]["ingress"]
+        assert ingress == [{"ports": [{"port": "metrics"}], "from": peers}]
 
 
 def test_parts_can_be_left_out():
     rendered = Rendered("networkPolicy.enabled=false", "devicePlugin.enabled=false")
     assert not {"NetworkPolicy", "DaemonSet"} & {one["kind"] for one in rendered.objects}
-    assert [one["metadata"]["name"] for one in rendered.objects if one["kind"] == "ServiceAccount"] == [
-        "hami-scheduler"
-    ]
+    accounts = {one["metadata"]["name"] for one in rendered.objects if one["kind"] == "ServiceAccount"}
+    assert accounts == {"hami-scheduler", "tessera-operator"}
 
 
 @pytest.mark.parametrize(
@@ -268,6 +305,8 @@ def test_parts_can_be_left_out():
         ("scheduler.image.pullPolicy=Sometimes", "at '/scheduler/image/pullPolicy': value must be one of"),
         ("devicePlugin.simulate=A100", "at '/devicePlugin/simulate': 'A100' does not match pattern"),
         ("devicePlugin.paths.cdi=cdi", "at '/devicePlugin/paths/cdi': 'cdi' does not match pattern"),
+        ("operator.replicas=0", "at '/operator/replicas': minimum: got 0, want 1"),
+        ("claims.leaseNamespace=A", "at '/claims/leaseNamespace': 'A' does not match pattern"),
         ("webhook.timeoutSeconds=60", "at '/webhook/timeoutSeconds': maximum: got 60, want 30"),
         ("certManager.issuerRef.nane=x", "at '/certManager/issuerRef': additional properties 'nane' not allowed"),
     ],

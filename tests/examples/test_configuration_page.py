@@ -10,14 +10,16 @@ import yaml
 
 from tessera.admission.guarding import guarded_annotations
 from tessera.apps.cli import COMMANDS
+from tessera.apps.run import COMPONENTS
 from tessera.cli.group import make_group
+from tessera.model.annotations import keys
 from tessera.vendors.loading import load_catalogue
 from tests.chart.charts import read as read_chart
 from tests.examples.guides import QUOTED, section
 from tests.repository.files import ROOT
 
 PAGE = (ROOT / "docs/config.md").read_text()
-DOCUMENTED = ["run extender", "run agent", "scheduler config"]
+DOCUMENTED = [*(f"run {name}" for name in COMPONENTS), "scheduler config"]
 
 
 def options_of(path: str) -> dict[str, click.Option]:
@@ -64,6 +66,6 @@ def test_the_values_of_the_chart_are_those_of_the_page():
 
 def test_what_the_page_lets_users_write_is_not_refused_as_the_scheduler_s():
     names = QUOTED.findall(section(PAGE, "For one pod"))
-    written = {name for name in names if re.match(r"(hami\.io|nvidia\.com)/", name)}
-    assert len(written) >= 9
-    assert not written & set(guarded_annotations(load_catalogue()))
+    written = {name for name in names if re.match(r"(hami\.io|nvidia\.com|gpu\.scheduling)/", name)}
+    assert len(written) >= 13
+    assert written & set(guarded_annotations(load_catalogue())) == {keys.PIN}, "a pin alone may be there at creation"

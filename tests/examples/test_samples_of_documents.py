@@ -1,23 +1,19 @@
 """The samples of our own guides, run as their readers would run them."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from kubernetes import client, config
 
-from testbed.building import Programs
 from tests.chart.charts import Rendered
 from tests.repository.files import ROOT
 from tests.seeds.programs import run_python
 from tests.seeds.samples import Sample, samples_of, with_what_it_needs
+from tests.seeds.shell import Shell, commands_of
 
 DEVELOP = sorted((ROOT / "docs/develop").glob("*.md"))
 PYTHON_PAGES = [ROOT / "docs/develop/client-api.md", ROOT / "examples/client/python/README.md"]
-PATIENCE_S = 60
 
 
 def python_samples() -> Iterator[tuple[Path, Sample, list[Sample]]]:
@@ -27,10 +23,13 @@ def python_samples() -> Iterator[tuple[Path, Sample, list[Sample]]]:
 
 
 def commands() -> list[str]:
-    lines = [
-        line for page in DEVELOP for sample in samples_of(page.read_text(), "bash") for line in sample.text.splitlines()
-    ]
+    lines = [line for page in DEVELOP for one in samples_of(page.read_text(), "bash") for line in commands_of(one)]
     return [line for line in lines if "kube-system" not in line]
+
+
+@pytest.fixture(scope="module")
+def shell(kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    return Shell(kubeconfig, tmp_path_factory.mktemp("cache"))
 
 
 @pytest.fixture
@@ -53,18 +52,8 @@ def test_a_python_sample_runs(page: Path, sample: Sample, earlier: list[Sample],
 
 
 @pytest.mark.parametrize("command", commands())
-def test_a_command_runs(command: str, kubeconfig: Path):
-    path = os.pathsep.join([str(Programs()["kubectl"].parent), str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", command],
-        env=os.environ | {"PATH": path, "KUBECONFIG": str(kubeconfig)},
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stderr
+def test_a_command_runs(command: str, shell: Shell):
+    shell.run(command)
 
 
 @pytest.mark.usefixtures("kubeconfig")  # where there is a cluster there is helm
@@ -77,17 +66,8 @@ def test_the_objects_in_kube_system_that_commands_name_are_those_of_the_chart():
         assert installed.get(kind, name)["metadata"]["namespace"] == "kube-system"
 
 
-def test_the_role_of_the_guide_is_accepted_by_the_cluster(kubeconfig: Path):
+def test_the_role_of_the_guide_is_accepted_by_the_cluster(shell: Shell):
     (role,) = [
         one.text for page in DEVELOP for one in samples_of(page.read_text(), "yaml") if "ClusterRole" in one.text
     ]
-    done = subprocess.run(
-        [Programs()["kubectl"], "apply", "--dry-run=server", "-f", "-"],
-        env=os.environ | {"KUBECONFIG": str(kubeconfig)},
-        input=role,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=PATIENCE_S,
-    )
-    assert done.returncode == 0, done.stderr
+    shell.run("kubectl apply --dry-run=server -f -", input=role)

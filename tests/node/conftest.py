@@ -14,6 +14,7 @@ from testbed.cluster import Cluster
 from testbed.fixtures import NewCluster
 from testbed.images.recipes.busybox import REFERENCE
 from testbed.program import Program
+from tests.scheduler.claims import install_definitions
 from tests.scheduler.conftest import Scheduling
 
 T = TypeVar("T")
@@ -33,6 +34,7 @@ class GpuNode:
         self.plan = cluster.machine.host_path(AGENT) / "cards.toml"
         self.plan.parent.mkdir(parents=True)
         self.set_cards()
+        install_definitions(cluster)
         self.start_agent()
         self.wait_until(lambda: self.allocatable() == CARDS * 10, "the kubelet counts the tiles")
         self.scheduling = Scheduling(cluster)
@@ -154,3 +156,19 @@ def gpu_node_of_package(new_cluster: NewCluster, request: pytest.FixtureRequest)
 def gpu_node(gpu_node_of_package: GpuNode) -> Iterator[GpuNode]:
     yield gpu_node_of_package
     gpu_node_of_package.clear()
+
+
+@pytest.fixture
+def early_node(gpu_node: GpuNode) -> Iterator[GpuNode]:
+    """The same with a container runtime that is taken to have no CDI."""
+    gpu_node.start_agent(cdi="off")
+    gpu_node.wait_until(lambda: _binds_late(gpu_node) == "False", "said to be without CDI")
+    yield gpu_node
+    gpu_node.clear()
+    gpu_node.start_agent()
+    gpu_node.wait_until(lambda: _binds_late(gpu_node) == "True", "said to have CDI again")
+
+
+def _binds_late(node: GpuNode) -> str | None:
+    conditions: list[dict[str, Any]] = node.node()["status"]["conditions"]
+    return next((said["status"] for said in conditions if said["type"] == "TesseraLateBinding"), None)

@@ -1,8 +1,6 @@
 """A node whose container runtime has no CDI: slower, and still no container with another's cards."""
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -11,21 +9,6 @@ from tests.node.seeing import assert_sees_what_it_was_given
 
 pytestmark = pytest.mark.timeout(300)
 PODS = 8
-
-
-@pytest.fixture
-def early_node(gpu_node: GpuNode) -> Iterator[GpuNode]:
-    gpu_node.start_agent(cdi="off")
-    gpu_node.wait_until(lambda: condition(gpu_node) == "False", "said to be without CDI")
-    yield gpu_node
-    gpu_node.clear()
-    gpu_node.start_agent()
-    gpu_node.wait_until(lambda: condition(gpu_node) == "True", "said to have CDI again")
-
-
-def condition(node: GpuNode) -> str | None:
-    conditions: list[dict[str, Any]] = node.node()["status"]["conditions"]
-    return next((said["status"] for said in conditions if said["type"] == "TesseraLateBinding"), None)
 
 
 def test_pods_that_could_be_mistaken_start_one_after_the_other_and_each_sees_its_own_cards(early_node: GpuNode):

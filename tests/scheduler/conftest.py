@@ -112,7 +112,10 @@ class Scheduling:
             return answer.read().decode()
 
     def pods(self) -> list[dict[str, Any]]:
-        return json.loads(self.cluster.kubectl("get", "pods", "-o", "json"))["items"]
+        return self.pods_of("default")
+
+    def pods_of(self, namespace: str) -> list[dict[str, Any]]:
+        return json.loads(self.cluster.kubectl("get", "pods", "-n", namespace, "-o", "json"))["items"]
 
     def cards_in_use(self) -> Mapping[Card, int]:
         """MiB promised on each card, by what the API says and nothing else."""

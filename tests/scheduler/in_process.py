@@ -18,9 +18,11 @@ from tessera.kube.transport import Limits
 from tessera.model.extender import BindingArgs
 from tessera.model.requests import PodRef
 from tessera.scheduler.binding import Binder
+from tessera.scheduler.card_leases import CardLeases
 from tessera.scheduler.commits import Commits
 from tessera.scheduler.drift import Drift
 from tessera.scheduler.late import LateAllocator
+from tessera.scheduler.lease_documents import CardRef
 from tessera.scheduler.nodes import CACHED_NODES
 from tessera.scheduler.phases import Phases
 from tessera.scheduler.world import World
@@ -29,6 +31,10 @@ from tests.unit.scheduler.cluster import a_world
 PATIENCE_S = 10
 NODE_NAMES = ("left", "right")
 PLAN = "1xA100-SXM4-80GB"
+
+
+async def nobody_lives(_: PodRef, __: CardRef) -> bool:
+    return False
 
 
 class Scheduler:
@@ -43,7 +49,10 @@ class Scheduler:
         self.remembered: Pod | None = None
         self.watching: list[asyncio.Task[None]] = []
         offers = Phases(world).offers
-        self.commits = Commits(client, world, offers, may_write=lambda: self.leads, lost=self.lost.append, write_s=1.0)
+        leases = CardLeases(client, "default", nobody_lives)
+        self.commits = Commits(
+            client, world, offers, leases=leases, may_write=lambda: self.leads, lost=self.lost.append, write_s=1.0
+        )
         self.binder = Binder(self.commits, world, self.find_pod)
         self.late = LateAllocator(self.commits, world, self.find_pod, may_decide=lambda: self.leads, grace_s=0.1)
         self.late.refused_late = self._note_refusal

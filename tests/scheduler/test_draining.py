@@ -15,10 +15,11 @@ from tessera.kube.kinds import LEASES, PODS
 from tessera.kube.objects import Document
 from tessera.kube.pods import CACHED_PODS
 from tessera.model.annotations.keys import AGENT_LABEL, AGENT_NODE, ENDED
+from tessera.scheduler.card_leases import CardLeases
 from tessera.scheduler.nodes import CACHED_NODES
 from tessera.scheduler.phases import Phases
 from tessera.scheduler.world import World
-from tests.scheduler.in_process import make_pod, until
+from tests.scheduler.in_process import make_pod, nobody_lives, until
 from tests.unit.scheduler.cluster import a_world
 
 pytestmark = pytest.mark.asyncio
@@ -35,7 +36,14 @@ async def world(access: Access) -> AsyncIterator[World]:
         pods.subscribe(world.pod_changed)
         nodes.subscribe(world.node_changed)
         recovery = Recovery(
-            client, world, Phases(world).offers, pods, nodes, may_write=lambda: True, decides=lambda: True
+            client,
+            world,
+            Phases(world).offers,
+            pods,
+            nodes,
+            leases=CardLeases(client, "default", nobody_lives),
+            may_write=lambda: True,
+            decides=lambda: True,
         )
         works = [asyncio.create_task(work) for work in (pods.run(), nodes.run(), *recovery.works())]
         await asyncio.gather(pods.synced(), nodes.synced())

@@ -7,6 +7,7 @@ import pytest
 
 from tests.seeds.engines import chosen_engine
 from tests.seeds.samples import find_seed, seeds_directory
+from tests.seeds.shell import Shell
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +29,8 @@ def kubeconfig(request: pytest.FixtureRequest) -> Iterator[Path]:
     engine = chosen_engine(request)
     yield engine.kubeconfig
     engine.stop()
+
+
+@pytest.fixture(scope="session")
+def shell(kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    return Shell(kubeconfig, tmp_path_factory.mktemp("cache"))

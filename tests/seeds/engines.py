@@ -6,8 +6,9 @@ A test sees a kubeconfig and never which engine is behind it. Another engine is 
 
 import json
 import os
+import subprocess
 import time
-from base64 import b64encode
+import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol
@@ -20,14 +21,19 @@ from tessera.vendors.loading import load_catalogue
 from testbed.certificates import Authority
 from testbed.cluster import Cluster
 from testbed.fixtures import NewCluster
+from testbed.node_documents import NodeShape
 from testbed.requirements import TestbedFailed
+from tests.contract.waiting import eventually
+from tests.embedded.server import free_port
 from tests.embedded.whole_engine import WholeEngine
 from tests.scheduler.conftest import PORT, Scheduling, a_pod
-from tests.scheduler.extender_process import ExtenderProcess
+from tests.scheduler.extender_process import TESSERA, ExtenderProcess
 
 WEBHOOK_PORT = PORT + 1
 DEADLINE_S = 60
-SIMULATED_NODES = 2
+NODE_NAMES = ("node-a", "node-b")
+"""As `tessera up` calls its own, and as the seeds call theirs."""
+CARDS = "8xA100-SXM4-80GB"
 
 
 class Engine(Protocol):
@@ -41,12 +47,37 @@ class Engine(Protocol):
         ...
 
 
+class OperatorProcess:
+    """`tessera run operator`. When it is made our kinds are there, and claims are told of."""
+
+    def __init__(self, kubeconfig: Path, log: Path) -> None:
+        self._log = log
+        address = f"127.0.0.1:{free_port()}"
+        command = [*TESSERA, "run", "operator", "--kubeconfig", str(kubeconfig), "--metrics", address]
+        with log.open("a") as file:
+            self._process = subprocess.Popen([*command, "--install-definitions"], stdout=file, stderr=file)
+        eventually(lambda: self._is_ready(f"http://{address}/readyz"), timeout_s=DEADLINE_S)
+
+    def _is_ready(self, url: str) -> bool:
+        assert self._process.poll() is None, self._log.read_text()[-2000:]
+        try:
+            with urllib.request.urlopen(url, timeout=2) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def stop(self) -> None:
+        self._process.terminate()
+        assert self._process.wait(timeout=20) == 0
+
+
 class Kubernetes(Scheduling):
     """A real cluster with simulated nodes; pods that ask for cards are sent to our scheduler by our webhook."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.kubeconfig = cluster.kubeconfig
         self._has_ended = False
+        self._operator = OperatorProcess(cluster.kubeconfig, cluster.machine.logs / "operator.log")
         super().__init__(cluster)
         self._register_webhook()
 
@@ -71,9 +102,8 @@ class Kubernetes(Scheduling):
 
     def _register_webhook(self) -> None:
         address = UrlAddress(url=f"https://{self._host}:{WEBHOOK_PORT}")
-        manifest = webhook_manifest(load_catalogue(), DEFAULT_SETTINGS, address)
         bundle = self._authority.files.certificate.read_bytes()
-        manifest["webhooks"][0]["clientConfig"]["caBundle"] = b64encode(bundle).decode()
+        manifest = webhook_manifest(load_catalogue(), DEFAULT_SETTINGS, address, authority=bundle)
         self.cluster.kubectl("apply", "-f", "-", input=json.dumps(manifest))
         until_s = time.monotonic() + DEADLINE_S
         while self._scheduler_of_a_new_pod() != "hami-scheduler":
@@ -93,12 +123,14 @@ class Kubernetes(Scheduling):
         if not self._has_ended:
             self._has_ended = True
             self.extender.stop()
+            self._operator.stop()
             self.cluster.stop()
 
 
 def kubernetes(request: pytest.FixtureRequest) -> Engine:
     new_cluster: NewCluster = request.getfixturevalue("new_cluster")
-    cluster = new_cluster(simulated_nodes=SIMULATED_NODES)
+    cluster = new_cluster()
+    cluster.simulated.add(NODE_NAMES, NodeShape(cards=CARDS))
     cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s")
     return Kubernetes(cluster)
 
@@ -112,7 +144,7 @@ class Embedded(WholeEngine):
 
 def embedded(request: pytest.FixtureRequest) -> Engine:
     directory = request.getfixturevalue("tmp_path_factory").mktemp("embedded")
-    engine = Embedded(directory, f"--nodes={SIMULATED_NODES}", "--cards=8xA100-SXM4-80GB")
+    engine = Embedded(directory, f"--nodes={len(NODE_NAMES)}", f"--cards={CARDS}")
     request.addfinalizer(engine.stop)
     started = engine.up()
     assert started.returncode == 0, started.stderr
@@ -122,11 +154,15 @@ def embedded(request: pytest.FixtureRequest) -> Engine:
 ENGINES: Mapping[str, Callable[[pytest.FixtureRequest], Engine]] = {"embedded": embedded, "kubernetes": kubernetes}
 
 
+def name_of_chosen_engine() -> str:
+    return os.environ.get("TESSERA_ENGINE", "kubernetes")
+
+
 def chosen_engine(request: pytest.FixtureRequest) -> Engine:
     """The one engine of this session."""
     stash = request.config.stash
     if _MADE not in stash:
-        stash[_MADE] = ENGINES[os.environ.get("TESSERA_ENGINE", "kubernetes")](request)
+        stash[_MADE] = ENGINES[name_of_chosen_engine()](request)
     return stash[_MADE]
 
 

@@ -1,9 +1,12 @@
 """The engine's own parts as people look for them: pods of kube-system, with logs."""
 
+import json
+
 import pytest
 
 from testbed.building import Programs
 from tests.contract.command_line import CommandLine
+from tests.contract.refusals import refused
 from tests.contract.waiting import eventually
 from tests.up.making import gpu_pod
 
@@ -32,6 +35,20 @@ def test_the_log_of_the_scheduler_is_found_by_its_deployment(kubectl, pods):
     assert "pod bound" in log
 
 
+def test_the_version_of_the_scheduler_is_told(engine):
+    told = engine.command("version", "--kubeconfig", str(engine.kubeconfig), "-o", "json")
+    versions = json.loads(told.stdout)
+    assert versions["schedulers"] == [versions["client"]]
+
+
+def test_the_scheduler_s_metrics_are_read_by_the_path_that_a_cluster_has(kubectl, pods):
+    pods.create(gpu_pod("measured", memory_mib=1000))
+    page = "/api/v1/namespaces/kube-system/services/hami-scheduler:metrics/proxy/metrics"
+    shown = eventually(lambda: _with('pod="measured"', kubectl("get", "--raw", page)))
+    assert "tessera_decides 1.0" in shown
+    assert 'hami_gpu_shared_count{zone="vGPU",node="node-a"' in shown
+
+
 def test_a_component_that_is_deleted_comes_back(kubectl):
     kubectl("delete", "pod", "-n", "kube-system", "-l", "tessera.io/component=hami-scheduler")
     kubectl("rollout", "status", "-n", "kube-system", "deployment/hami-scheduler", "--timeout=30s")
@@ -48,6 +65,24 @@ def test_nobody_but_the_scheduler_writes_what_a_pod_was_given(kubectl, pods):
     pods.create(gpu_pod("guarded", "true", memory_mib=1000))
     complaint = kubectl.refusal("annotate", "pod", "guarded", "hami.io/vgpu-node=node-b", "--overwrite")
     assert "expected only the scheduler" in complaint
+
+
+def test_a_client_that_asks_for_another_protocol_leaves_no_line_in_the_log(engine, api):
+    asking = {"Connection": "Upgrade", "Upgrade": "SPDY/3.1"}
+    assert api.send("GET", "/healthz", headers=asking).status == 200
+    assert "upgrade" not in (engine.state / "logs" / "output.log").read_text()
+
+
+def test_claims_that_nobody_could_meet_are_refused(api):
+    metadata = {"labels": {"app": "db"}}
+    template = {"metadata": metadata, "spec": {"containers": [{"name": "main", "image": "tessera.local/machine"}]}}
+    claim = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+    spec = {"selector": {"matchLabels": metadata["labels"]}, "template": template, "volumeClaimTemplates": [claim]}
+    with refused(422, "Invalid") as refusal:
+        api.collection("apps/v1/statefulsets", "default").create({"metadata": {"name": "db"}, "spec": spec})
+    (cause,) = refusal.value.causes
+    assert cause["field"] == "spec.volumeClaimTemplates"
+    assert "mount an emptyDir or a hostPath" in cause["message"]
 
 
 def _with(word, text):

@@ -1,6 +1,6 @@
 """Pods on the nodes of `tessera up`: they get their cards as on a kubelet, share them, and wait with a reason."""
 
-from tessera.apps.embedded_pods import DRIVER
+from tessera.vendors.simulated_driver import BUILT
 from testbed.fixtures import require
 from tests.contract.running import has_ended, is_running
 from tests.contract.waiting import eventually
@@ -65,12 +65,12 @@ def test_a_container_that_is_started_again_has_its_card_again(pods):
 
 
 def test_a_container_finds_the_simulated_driver_and_its_own_card_in_it(pods):
-    require(DRIVER.exists(), "the simulated driver is not built; run `make native`")
+    require(BUILT.exists(), "the simulated driver is not built; run `make native`")
     look = "echo libraries=$LD_LIBRARY_PATH; grep $NVIDIA_VISIBLE_DEVICES $TESSERA_SIM/cards"
     pods.create(gpu_pod("driven", look, memory_mib=1000))
     assert wait_for(pods, "driven", has_ended)["status"]["phase"] == "Succeeded"
     libraries, card = pods.get("driven/log").splitlines()
-    assert libraries == f"libraries={DRIVER}"
+    assert libraries == f"libraries={BUILT}"
     assert "A100-SXM4-80GB" in card
 
 

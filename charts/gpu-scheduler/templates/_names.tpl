@@ -4,6 +4,7 @@ The names that people and tools look for. All of it is in kube-system, wherever 
 {{- define "tessera.namespace" -}}kube-system{{- end -}}
 {{- define "tessera.scheduler" -}}hami-scheduler{{- end -}}
 {{- define "tessera.agent" -}}hami-device-plugin{{- end -}}
+{{- define "tessera.operator" -}}tessera-operator{{- end -}}
 {{- define "tessera.secret" -}}hami-scheduler-tls{{- end -}}
 {{- define "tessera.webhook" -}}hami-webhook{{- end -}}
 
@@ -21,6 +22,9 @@ app.kubernetes.io/name: {{ include "tessera.scheduler" . }}
 {{- end -}}
 {{- define "tessera.agent.selector" -}}
 app.kubernetes.io/name: {{ include "tessera.agent" . }}
+{{- end -}}
+{{- define "tessera.operator.selector" -}}
+app.kubernetes.io/name: {{ include "tessera.operator" . }}
 {{- end -}}
 
 {{- define "tessera.scheduler.image" -}}
@@ -47,6 +51,14 @@ app.kubernetes.io/name: {{ include "tessera.agent" . }}
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- end -}}
+
+{{- /* A pod that needs nothing of its node. */ -}}
+{{- define "tessera.unprivileged" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
 {{- end -}}
 
 {{- /* Nothing that a process of ours does not need. */ -}}

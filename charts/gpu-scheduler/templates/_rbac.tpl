@@ -1,4 +1,4 @@
-{{- /* A role given to an account of ours: root, role (Role or ClusterRole), name, of, account. */ -}}
+{{- /* A role given to an account of ours: root, role (Role or ClusterRole), name, of, account; namespace, if not ours. */ -}}
 {{- define "tessera.binding" }}
 {{- $root := .root }}
 ---
@@ -7,7 +7,7 @@ kind: {{ .role }}Binding
 metadata:
   name: {{ .name }}
   {{- if eq .role "Role" }}
-  namespace: {{ include "tessera.namespace" $root }}
+  namespace: {{ .namespace | default (include "tessera.namespace" $root) }}
   {{- end }}
   labels: {{- include "tessera.labels" $root | nindent 4 }}
 roleRef:

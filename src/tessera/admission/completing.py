@@ -14,29 +14,36 @@ from tessera.model.requests import ContainerRequest, PodRequest
 
 
 class Completed(NamedTuple):
-    """`news` are sentences for the user: figures that are not as they were written."""
+    """`news` are sentences for the user: what is not as it was written."""
 
-    changes: tuple[Change, ...]
-    news: tuple[str, ...]
+    changes: tuple[Change, ...] = ()
+    news: tuple[str, ...] = ()
 
 
-def complete_containers(
-    pod: ArrivingPod, said: PodRequest, meant: PodRequest, catalogue: Catalogue, settings: Settings
-) -> Completed:
+def complete_figures(pod: ArrivingPod, said: PodRequest, meant: PodRequest, catalogue: Catalogue) -> Completed:
     """`said` is the request as the figures stand, `meant` the same after the vendors' rules."""
     changes: list[Change] = []
     news: list[str] = []
     for asking, as_said in zip(pod.asking(meant), said.containers, strict=True):
         figures = _complete_figures(asking, as_said, catalogue)
-        changes += [*figures.changes, *set_variables(asking, catalogue, settings)]
+        changes += figures.changes
         news += [f"{pod.ref}: {sentence}" for sentence in figures.news]
     return Completed(tuple(changes), tuple(news))
 
 
-def complete_pod(pod: ArrivingPod, request: PodRequest, settings: Settings) -> Iterator[Change]:
-    if pod.spec.scheduler_name not in settings.schedulers:
-        yield Change(("spec", "schedulerName"), settings.scheduler)
-    for vendor in sorted({device.vendor for container in request.containers for device in container.devices}):
+def complete_variables(
+    pod: ArrivingPod, shown: PodRequest, catalogue: Catalogue, settings: Settings
+) -> Iterator[Change]:
+    """`shown` has the cards that each container will see."""
+    for asking in pod.asking(shown):
+        yield from set_variables(asking, catalogue, settings)
+
+
+def complete_pod(pod: ArrivingPod, shown: PodRequest, settings: Settings, scheduler: str) -> Iterator[Change]:
+    """`scheduler` is where a pod goes that says nothing of it."""
+    if settings.takes_over(pod.spec.scheduler_name):
+        yield Change(("spec", "schedulerName"), scheduler)
+    for vendor in sorted({device.vendor for container in shown.containers for device in container.devices}):
         runtime_class = settings.runtime_classes.get(vendor)
         if runtime_class and not pod.spec.runtime_class_name:
             yield Change(("spec", "runtimeClassName"), runtime_class)

@@ -5,8 +5,9 @@ its pod runs, and the API server can compare. So a node in wrong hands can neith
 nor answer for its agent. On its own node an agent writes what tells of cards and nothing else: no taint, no label by
 which pods are steered, and of its status only the one condition that is ours.
 
-Its Lease says that its node's agent lives, and which pods have ended there; it may speak for no other node. Pods are
-read by agents, never written, beyond what `guarding` lets them write on pods of their own node.
+Its Lease says that its node's agent lives, and which pods have ended there, its GpuNodeStatus which cards are there; it
+may speak for no other node. Pods are read by agents, never written, beyond what `guarding` lets them write on pods of
+their own node.
 """
 
 from typing import Any
@@ -19,6 +20,7 @@ from tessera.model.catalogue import Catalogue
 Document = dict[str, Any]
 LEASES = "tessera-agent-"
 NAMESPACE = "kube-system"
+STATUSES = "gpunodestatuses"
 _OURS = "tessera.io/"
 _LABELS = ("gpu",)
 
@@ -50,6 +52,7 @@ def agent_policy_manifests(
                 "variables.foreign.join(', ')",
             ),
             _confine("leases", _IS_OWN_LEASE, f"expected {LEASES}<node> in {NAMESPACE} that speaks for that node"),
+            _confine(STATUSES, _IS_OWN_STATUS, "expected an agent to write the one that is named like its own node"),
             _confine("pods", _IS_OWN_POD, "expected an agent to leave pods alone, but for notes on its own node's"),
         ),
     )
@@ -60,6 +63,7 @@ _WRITES: list[Document] = [
     for group, resources in (
         ("", ["nodes", "nodes/*", "pods", "pods/*"]),
         ("coordination.k8s.io", ["leases"]),
+        ("gpu.scheduling", [STATUSES, f"{STATUSES}/*"]),
     )
 ]
 _UPDATES_ITSELF = "request.operation == 'UPDATE' && request.?subResource.orValue('') == ''"
@@ -75,6 +79,10 @@ _IS_OWN_LEASE = (
     "request.operation in ['CREATE', 'UPDATE'] && variables.node != '' && "
     f"request.namespace == {quoted(NAMESPACE)} && object.metadata.name == {quoted(LEASES)} + variables.node && "
     f"object.metadata.?annotations[?{quoted(keys.AGENT_NODE)}].orValue(variables.node) == variables.node"
+)
+_IS_OWN_STATUS = (
+    "request.operation in ['CREATE', 'UPDATE'] && variables.node != '' && object.metadata.name == variables.node && "
+    "object.?spec.?nodeName.orValue(variables.node) == variables.node"
 )
 
 

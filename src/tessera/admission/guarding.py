@@ -5,13 +5,16 @@ there is nothing that could be down. Everything else about a pod, other annotati
 
 The scheduler may write all of it. An agent may change it on pods of its own node only, which its token names: a node
 in wrong hands must not reach the others. At creation a pod may carry a pin, the wish for certain cards.
+
+Which claim a pod names and which gang it is in is the user's to say until it is on a node. From then on it tells who
+holds what.
 """
 
 from typing import Any
 
 import msgspec
 
-from tessera.admission.expressions import TOKENS_NODES, list_of, quoted
+from tessera.admission.expressions import TOKENS_NODES, either, list_of, quoted
 from tessera.admission.policies import policy_in_force
 from tessera.model.annotations import keys
 from tessera.model.annotations.extras import extra_keys
@@ -29,11 +32,15 @@ _OURS = (
     keys.MIG_ALLOCATIONS,
     keys.ALLOCATION,
     keys.PIN,
+    keys.CLAIMED,
+    keys.VISIBLE_DEVICES,
     keys.VOLCANO_NODE,
     keys.VOLCANO_TIME,
     keys.VOLCANO_BIND_PHASE,
     keys.VOLCANO_BIND_TIME,
 )
+_SETTLED = (keys.CLAIM, keys.GANG)
+"""What users write, and nobody any more once the pod is on a node."""
 
 
 class Writers(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +70,11 @@ def policy_manifests(catalogue: Catalogue, writers: Writers, *, name: str = "ham
         writes=_WRITES_TO_PODS,
         concerns=("not-the-scheduler", _not_among(writers.schedulers)),
         variables=_variables(catalogue, writers),
-        validations=(_forbid("annotation", "variables.annotations"), _forbid("label", "variables.labels")),
+        validations=(
+            _forbid("annotation", "variables.annotations"),
+            _forbid("label", "variables.labels"),
+            _forbid_resettling(),
+        ),
     )
 
 
@@ -79,7 +90,11 @@ _WRITES_TO_PODS: list[Document] = [
 
 
 def _variables(catalogue: Catalogue, writers: Writers) -> dict[str, str]:
-    """`annotations` and `labels` are the keys among the guarded ones that the request sets, changes or removes."""
+    """`annotations` and `labels` are the keys among the guarded ones that the request sets, changes or removes.
+
+    `resettled` are those that it changes too late.
+    """
+    is_placed = either("object.kind == 'Binding'", "oldObject.?spec.?nodeName.orValue('') != ''")
     is_new_pod = "request.operation == 'CREATE' && object.kind == 'Pod'"
     return {
         "isAgentOfNode": _is_agent_of_node(writers),
@@ -87,6 +102,7 @@ def _variables(catalogue: Catalogue, writers: Writers) -> dict[str, str]:
         "annotations": f"variables.guarded.filter(k, {_differs('annotations')} && !({is_new_pod} && k == "
         f"{quoted(keys.PIN)}))",
         "labels": f"[{quoted(keys.VGPU_NODE)}].filter(k, {_differs('labels')})",
+        "resettled": f"{list_of(_SETTLED)}.filter(k, ({is_placed}) && {_differs('annotations')})",
     }
 
 
@@ -108,11 +124,24 @@ def _not_among(users: tuple[str, ...]) -> str:
 
 def _forbid(what: str, touched: str) -> Document:
     expected = "expected only the scheduler and the agent of the pod's node to write it; leave it out or as it was"
-    pod = "request.namespace + '/' + object.metadata.?name.orValue(object.metadata.?generateName.orValue('(unnamed)'))"
-    facts = (pod, quoted(f": {what} "), f"{touched}[0]", quoted(" is written by "), "request.userInfo.username")
+    facts = (_POD, quoted(f": {what} "), f"{touched}[0]", quoted(" is written by "), "request.userInfo.username")
     return {
         "expression": f"variables.isAgentOfNode || {touched}.size() == 0",
         "reason": "Forbidden",
         "message": f"the pod's {what}s that tell which cards it holds are written by a user, {expected}",
         "messageExpression": " + ".join((*facts, quoted(f", {expected}"))),
     }
+
+
+def _forbid_resettling() -> Document:
+    expected = "expected it to stay as it is while the pod is on a node; make a new pod"
+    facts = (_POD, quoted(": annotation "), "variables.resettled[0]", quoted(" is changed, "), quoted(expected))
+    return {
+        "expression": "variables.resettled.size() == 0",
+        "reason": "Forbidden",
+        "message": f"an annotation that tells by which claim or in which gang a pod holds cards is changed, {expected}",
+        "messageExpression": " + ".join(facts),
+    }
+
+
+_POD = "request.namespace + '/' + object.metadata.?name.orValue(object.metadata.?generateName.orValue('(unnamed)'))"

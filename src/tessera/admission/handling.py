@@ -1,4 +1,4 @@
-"""Bytes in, bytes out: what a web server mounts at POST /webhook.
+"""Bytes in, bytes out: what a web server mounts at POST /webhook and at POST /mutate.
 
 Whatever comes, an answer goes out: a review for what can be read as one, and otherwise status 400 with one sentence.
 """

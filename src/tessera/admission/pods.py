@@ -1,6 +1,7 @@
 """A pod as it reaches the webhook: what admission reads of it beyond what it asks for."""
 
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
 import msgspec
@@ -20,6 +21,8 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 class EnvironmentVariable(_Part, frozen=True, kw_only=True):
     name: str
+    value: str | None = None
+    value_from: Values | None = None
 
 
 class SecurityContext(_Part, frozen=True, kw_only=True):
@@ -38,6 +41,11 @@ class Container(pod_documents.Container, frozen=True, kw_only=True):
     @property
     def figures(self) -> Values:
         return (self.resources or NO_RESOURCES).first_of_limits()
+
+    def last_variable(self, name: str) -> tuple[int, EnvironmentVariable] | None:
+        """Where the variable stands that counts, and what it is: of several with one name it is the last."""
+        named = ((index, one) for index, one in enumerate(self.env or ()) if one.name == name)
+        return max(named, key=itemgetter(0), default=None)
 
     def keys_of(self, vendor: Vendor) -> tuple[str, ...]:
         """The vendor's resources that this container names, its count first."""

@@ -43,11 +43,21 @@ def refuse_chosen_node(pod: ArrivingPod, request: PodRequest, catalogue: Catalog
     node = pod.spec.node_name
     if not node:
         return
-    named = (key for asking in pod.asking(request) for key in _keys_of(asking, catalogue))
+    key = next(key for asking in pod.asking(request) for key in _keys_of(asking, catalogue))
     raise InvalidRequest(
-        f'{pod.ref}: spec.nodeName is "{node}", expected none beside {next(named, keys.CLAIM)}, because only the'
-        f' scheduler can give cards; set nodeSelector to kubernetes.io/hostname: "{node}" instead'
+        f'{pod.ref}: spec.nodeName is "{node}", expected none beside {key}, because only the scheduler can give'
+        f' cards; set nodeSelector to kubernetes.io/hostname: "{node}" instead'
     )
+
+
+def refuse_lone_marker(pod: ArrivingPod) -> None:
+    """Who asks for the marker and claims nothing would be started with nothing in it."""
+    for container in (*(pod.spec.init_containers or ()), *pod.spec.containers):
+        if keys.CLAIM in container.figures:
+            raise InvalidRequest(
+                f"{pod.ref}: container {container.name} asks for the resource {keys.CLAIM}, expected the annotation"
+                f" {keys.CLAIM} with the name of a GpuClaim; set it and drop the resource, which is added then"
+            )
 
 
 def refuse_metax_class(pod: ArrivingPod, request: PodRequest) -> None:
@@ -73,6 +83,6 @@ def refuse_over_quota(pod: ArrivingPod, request: PodRequest, quotas: Quotas) -> 
 
 
 def _keys_of(asking: Asking, catalogue: Catalogue) -> Iterator[str]:
-    """For each vendor that the container asks, the resource by which it does."""
+    """For each vendor whose cards the container sees, the resource by which it asked for them."""
     for vendor, _ in asking.by_vendor(catalogue):
-        yield asking.container.keys_of(vendor)[0]
+        yield next(iter(asking.container.keys_of(vendor)), keys.CLAIM)

@@ -22,10 +22,12 @@ NO_CLASSES: Mapping[str, str] = {}
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """`runtime_classes` are by vendor. `hides_cards` keeps cards from containers that ask for none.
 
-    Without `takes_default` only pods that name one of our schedulers are ours.
+    Pods with a claim or a pin go to `claim_scheduler`, others that ask for cards to `scheduler`. Without
+    `takes_default` only those go anywhere that name one of our schedulers.
     """
 
     scheduler: str = HAMI_SCHEDULER
+    claim_scheduler: str = CLAIM_SCHEDULER
     also_ours: tuple[str, ...] = (HAMI_SCHEDULER, CLAIM_SCHEDULER)
     takes_default: bool = True
     core_policy: Literal["default", "force", "disable"] = "default"
@@ -34,7 +36,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def schedulers(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self.scheduler, *self.also_ours)))
+        return tuple(dict.fromkeys((self.scheduler, self.claim_scheduler, *self.also_ours)))
+
+    def takes_over(self, scheduler: str | None) -> bool:
+        """Whether a pod that names this scheduler, or none, is sent to one of ours."""
+        is_default = (scheduler or DEFAULT_SCHEDULER) == DEFAULT_SCHEDULER
+        return is_default and self.takes_default and scheduler not in self.schedulers
+
+    def are_for(self, scheduler: str | None) -> bool:
+        """Whether pods that name this scheduler, or none, are ours."""
+        return scheduler in self.schedulers or self.takes_over(scheduler)
 
 
 DEFAULT_SETTINGS = Settings()

@@ -63,7 +63,7 @@ def command(state_dir: Path, port: int) -> None:
 def keep_certificate(state_dir: Path) -> None:
     """One for ten years, made when there is none."""
     if not (state_dir / "tls.key").exists():
-        from tessera.apps.certificates import keep_pod_local  # a third of a start's time, and needed once
+        from tessera.apps.pod_local_files import keep_pod_local  # a third of a start's time, and needed once
 
         keep_pod_local(state_dir, NAMES)
 

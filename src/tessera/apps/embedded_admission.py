@@ -1,7 +1,5 @@
 """What the API server asks and refuses for us: the objects that the chart installs, made for this machine."""
 
-import base64
-
 from tessera.admission import DEFAULT_SETTINGS
 from tessera.admission.guarding import Writers, policy_manifests, service_account
 from tessera.admission.manifests import UrlAddress, webhook_manifest
@@ -26,9 +24,7 @@ KINDS = {
 
 async def install_admission(client: Client, catalogue: Catalogue, url: str, authority: bytes) -> None:
     """The address may be another one than at the last start."""
-    webhook = webhook_manifest(catalogue, DEFAULT_SETTINGS, UrlAddress(url=url))
-    for one in webhook["webhooks"]:
-        one["clientConfig"]["caBundle"] = base64.b64encode(authority).decode()
+    webhook = webhook_manifest(catalogue, DEFAULT_SETTINGS, UrlAddress(url=url), authority=authority)
     for manifest in (webhook, *policy_manifests(catalogue, Writers(schedulers=(SCHEDULER,)))):
         await apply(client, manifest)
 

@@ -9,7 +9,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tessera.apps.embedded_logs import AGENTS, ENGINE, SCHEDULER, ComponentLogs
+from tessera import __version__
+from tessera.apps.embedded_logs import AGENTS, COMPONENTS, ENGINE, OPERATOR, SCHEDULER, ComponentLogs
 from tessera.apps.working import Work
 from tessera.embedded.documents import Frozen
 from tessera.embedded.runtime.addresses import NODE_ADDRESS
@@ -24,7 +25,7 @@ from tessera.kube.reconciler import Reconciler
 
 NAMESPACE = "kube-system"
 LABEL = "tessera.io/component"
-COMPONENTS = Selection(namespace=NAMESPACE, labels=LABEL)
+PODS_OF_COMPONENTS = Selection(namespace=NAMESPACE, labels=LABEL)
 NOT_COMPONENTS = Selection(labels=f"!{LABEL}")
 IMAGE = "tessera.local/tessera"
 MANAGER = "tessera-up"
@@ -38,13 +39,14 @@ class Components:
         self._logs = logs
         pods = (*(_pod(AGENTS, node) for node in nodes), _pod(ENGINE, nodes[0]))
         self._wanted = {ObjectKey(NAMESPACE, pod["metadata"]["name"]): pod for pod in pods}
-        self._pods = Informer(client, PODS, COMPONENTS)
+        self._pods = Informer(client, PODS, PODS_OF_COMPONENTS)
         self._reconciler: Reconciler[ObjectKey] = Reconciler("pods of components", self._reconcile)
         self._pods.subscribe(self._notice)
 
     async def show(self) -> None:
-        deployment = deployment_of(SCHEDULER)
-        await self._client.apply(DEPLOYMENTS, SCHEDULER, deployment, manager=MANAGER, namespace=NAMESPACE, force=True)
+        for name in (SCHEDULER, OPERATOR):
+            deployment = deployment_of(name)
+            await self._client.apply(DEPLOYMENTS, name, deployment, manager=MANAGER, namespace=NAMESPACE, force=True)
         for pod in self._wanted.values():
             await self._make(pod)
 
@@ -54,7 +56,7 @@ class Components:
     def log_of(self, pod: Frozen) -> Path | None:
         """Where lies what the component says; None for a pod that is none."""
         component: str = part(pod, "metadata", "labels").get(LABEL, "")
-        is_one = pod["metadata"]["namespace"] == NAMESPACE and component in (SCHEDULER, AGENTS, ENGINE)
+        is_one = pod["metadata"]["namespace"] == NAMESPACE and component in COMPONENTS
         return self._logs.path(component) if is_one else None
 
     async def _make(self, pod: Document) -> None:
@@ -130,7 +132,7 @@ def _pod(component: str, node: str) -> Document:
 
 
 def _labels(component: str) -> Mapping[str, str]:
-    return {"app.kubernetes.io/name": component, LABEL: component}
+    return {"app.kubernetes.io/name": component, "app.kubernetes.io/version": __version__, LABEL: component}
 
 
 def _spec(component: str) -> Document:

@@ -18,6 +18,7 @@ from tessera.apps.embedded_components import Components
 from tessera.apps.embedded_doors import EmbeddedDoors
 from tessera.apps.embedded_logs import ComponentLogs
 from tessera.apps.embedded_machine import node_names
+from tessera.apps.embedded_operators import EmbeddedOperators
 from tessera.apps.embedded_pods import EmbeddedPods
 from tessera.apps.embedded_scheduling import EmbeddedScheduling
 from tessera.apps.serving import Listener, listen, serve_until, set_at_signals
@@ -36,7 +37,7 @@ from tessera.kube.transport import Limits
 from tessera.scheduler.profiles import load_profiles
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-CONTROLLERS, NODES = "system:kube-controller-manager", "system:tessera:nodes"
+CONTROLLERS, NODES, OPERATORS = "system:kube-controller-manager", "system:tessera:nodes", "system:tessera:operators"
 STOP_S = 1
 READY_S = 60.0
 LOOK_AGAIN_S = 0.01
@@ -107,10 +108,11 @@ class Engine:
         self._site = site
         self._authority = site.authority.encode()
         self._scheduler_client, self._node_client = self._client(SCHEDULER), self._client(NODES)
-        self._controller_client = self._client(CONTROLLERS)
+        self._controller_client, self._operator_client = self._client(CONTROLLERS), self._client(OPERATORS)
         profiles = load_profiles(Path(settings.scheduler_config)) if settings.scheduler_config else ()
         self._scheduling = EmbeddedScheduling(self._scheduler_client, profiles)
         self._controllers = Controllers(self._controller_client, self._authority)
+        self._operators = EmbeddedOperators(self._operator_client)
         self._components = Components(self._node_client, logs, self._names)
         self._pods = EmbeddedPods(
             self._node_client,
@@ -142,7 +144,7 @@ class Engine:
 
     @asynccontextmanager
     async def clients(self) -> AsyncGenerator[None]:
-        async with self._scheduler_client, self._controller_client, self._node_client:
+        async with self._scheduler_client, self._controller_client, self._operator_client, self._node_client:
             yield
 
     @asynccontextmanager
@@ -153,13 +155,14 @@ class Engine:
         runtime = await self._pods.open({**variables, "KUBERNETES_SERVICE_PORT_HTTPS": port})
         self._site.nodes = EmbeddedDoors(runtime, self._pods.services, self._components)
         try:
+            await self._operators.install()
             async with running(*self._works()):
                 yield
         finally:
             await self._pods.close()
 
     def _works(self) -> list[Work]:
-        parts = (self._scheduling, self._controllers, self._pods, self._components)
+        parts = (self._scheduling, self._controllers, self._operators, self._pods, self._components)
         return [work for part in parts for work in part.works()]
 
     async def until_ready(self, over: asyncio.Event) -> None:

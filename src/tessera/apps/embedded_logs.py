@@ -12,15 +12,21 @@ import structlog
 from tessera.embedded.runtime.log_files import LineStamper, LogFile
 
 MOST_BYTES = 10 * 1024 * 1024
-SCHEDULER, AGENTS, ENGINE = "hami-scheduler", "hami-device-plugin", "tessera"
-SPEAKERS = {"tessera.scheduler": SCHEDULER, "tessera.admission": SCHEDULER, "tessera.node": AGENTS}
+SCHEDULER, OPERATOR, AGENTS, ENGINE = "hami-scheduler", "tessera-operator", "hami-device-plugin", "tessera"
+COMPONENTS = (SCHEDULER, OPERATOR, AGENTS, ENGINE)
+SPEAKERS = {
+    "tessera.scheduler": SCHEDULER,
+    "tessera.admission": SCHEDULER,
+    "tessera.operators": OPERATOR,
+    "tessera.node": AGENTS,
+}
 """Whose log it is, by the package that speaks; all else is the engine's."""
 
 
 class ComponentLogs:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._files = {name: _Lines(self.path(name)) for name in (SCHEDULER, AGENTS, ENGINE)}
+        self._files = {name: _Lines(self.path(name)) for name in COMPONENTS}
 
     def path(self, component: str) -> Path:
         return self._directory / f"{component}.log"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from tessera.apps.embedded_tiles import EmbeddedTiles, driver_variables, joined
+from tessera.apps.embedded_tiles import EmbeddedTiles, with_own_libraries
 from tessera.apps.working import Work
 from tessera.embedded.documents import Frozen
 from tessera.embedded.runtime.sources import Additions
@@ -20,8 +20,9 @@ from tessera.node.ending import Endings
 from tessera.node.faults import follow_faults
 from tessera.node.health import Health
 from tessera.node.reporting import NodeReporter
+from tessera.node.status_reporting import StatusReporter
+from tessera.node.tiles import Tile
 from tessera.vendors.backends import CardSources
-from tessera.vendors.simulated_driver import write_cards
 
 CLEAR_UP_S = 10.0
 
@@ -29,14 +30,12 @@ CLEAR_UP_S = 10.0
 class Around(msgspec.Struct, frozen=True, kw_only=True):
     """What a node asks of the rest: the latest document of a pod by its uid, and which pods have processes.
 
-    `pods_known` returns when all pods are known. `driver` is where the libraries of the simulated driver are, None for
-    cards that have a real one.
+    `pods_known` returns when all pods are known.
     """
 
     pods_known: Callable[[], Awaitable[None]]
     find_pod: Callable[[str], Document | None]
     alive: Callable[[Collection[str]], set[str]]
-    driver: Path | None = None
 
 
 class EmbeddedNode:
@@ -48,7 +47,6 @@ class EmbeddedNode:
         self.name = name
         self._around = around
         self._watch = sources.watch
-        self._simulated = directory / "sim"
         self.cards = Cards(sources.backends, Health())
         self._tiles = EmbeddedTiles(
             name,
@@ -61,13 +59,17 @@ class EmbeddedNode:
         self._endings = Endings(self._tiles.all, around.alive, self._is_known, told=lambda: self._lease.renew_soon())
         self._reporter = NodeReporter(client, name, catalogue, self.cards, cdi="on")
         self._lease = AgentLease(client, name, self._endings, lambda: self._reporter.node_uid)
-        self.cards.news.listen(self._write_cards)
+        self._statuses = StatusReporter(client, name, self.cards, self._held, lambda: self._reporter.node_uid)
+        if driver := sources.driver:
+            self.cards.news.listen(lambda: driver.know(self.cards.inventory.devices))
 
     def works(self) -> list[Work]:
         own = [self.cards.run(), self._reporter.nodes.run(), self._reporter.run(), self._lease.run()]
         if self._watch is not None:
             own.append(follow_faults(self.cards, self._watch))
-        return [*own, self._once_known(self._endings.run()), self._once_known(self._clear_up())]
+        own.append(self._statuses.statuses.run())
+        later = (self._endings.run(), self._statuses.run(), self._clear_up())
+        return [*own, *map(self._once_known, later)]
 
     def shares(self) -> Mapping[str, tuple[int, int]]:
         """By resource: how many shares of cards there are, and how many of them are healthy."""
@@ -77,14 +79,18 @@ class EmbeddedNode:
         """What the container is given when it starts. The pod may have got its cards since it was first seen."""
         latest = self._around.find_pod(pod["metadata"]["uid"]) or pod
         additions = await self._tiles.give(msgspec.convert(latest, Pod), container)
-        if not additions.environment or self._around.driver is None:
-            return additions
-        variables = driver_variables(pod, container, self._around.driver, self._simulated)
-        return joined(additions, Additions(environment=variables))
+        self._statuses.stir()
+        return with_own_libraries(additions, pod, container)
 
-    def _write_cards(self) -> None:
-        if self._around.driver is not None:
-            write_cards(self._simulated, self.cards.inventory.devices)
+    def pod_changed(self) -> None:
+        """A pod of some node is another one than before."""
+        self._statuses.stir()
+
+    def _held(self) -> list[Tile]:
+        """The tiles of pods that have not ended."""
+        tiles = self._tiles.all()
+        alive = self._around.alive({tile.pod.uid for tile in tiles})
+        return [tile for tile in tiles if tile.pod.uid in alive]
 
     async def _clear_up(self) -> None:
         """Remove the tiles of pods whose end the scheduler knows of."""

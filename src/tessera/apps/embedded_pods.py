@@ -4,7 +4,6 @@ import socket
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-import tessera
 from tessera.apps.api_server import RUNTIME
 from tessera.apps.embedded_components import NOT_COMPONENTS
 from tessera.apps.embedded_machine import Machine
@@ -18,18 +17,18 @@ from tessera.embedded.doors.services import Services
 from tessera.embedded.runtime.node_loop import KubeSources, NodeLoop
 from tessera.embedded.runtime.runtime import Runtime, Wiring
 from tessera.embedded.runtime.sources import Additions
+from tessera.kube.caching import Change
 from tessera.kube.client import Client
 from tessera.kube.events import Recorder
 from tessera.kube.informer import Informer
 from tessera.kube.kinds import PODS
 from tessera.kube.objects import Document
 from tessera.model.catalogue import Catalogue
-from tessera.vendors.backends import find_cards
+from tessera.vendors.backends import CardSources, find_cards
+from tessera.vendors.simulated_driver import driver_for_processes, find_libraries
 
 BY_UID = "uid"
 COMPONENT = "kubelet"
-DRIVER = Path(tessera.__file__).parents[2] / "build" / "native" / "sim"
-"""Where `make native` builds the simulated driver."""
 
 
 class EmbeddedPods:
@@ -51,24 +50,18 @@ class EmbeddedPods:
         self._recorder = Recorder(client, component=COMPONENT, host=socket.gethostname())
         self._loop = NodeLoop(client, self._informer, self._recorder, names)
         self._runtime: Runtime | None = None
-        is_simulated = bool(cards or cards_file)
-        around = Around(
-            pods_known=self._informer.synced,
-            find_pod=self._find_pod,
-            alive=self._alive,
-            driver=DRIVER if is_simulated and DRIVER.exists() else None,
-        )
+        around = Around(pods_known=self._informer.synced, find_pod=self._find_pod, alive=self._alive)
+        libraries = find_libraries() if cards or cards_file else None
+
+        def sources_of(name: str) -> CardSources:
+            driver = driver_for_processes(libraries, directory / "nodes" / name / "sim") if libraries else None
+            return find_cards(name, catalogue, plan=cards, plan_file=cards_file, driver=driver)
+
         self._nodes = {
-            name: EmbeddedNode(
-                client,
-                name,
-                catalogue,
-                find_cards(name, catalogue, plan=cards, plan_file=cards_file),
-                directory / "nodes" / name,
-                around,
-            )
+            name: EmbeddedNode(client, name, catalogue, sources_of(name), directory / "nodes" / name, around)
             for name in names
         }
+        self._informer.subscribe(self._notice)
         self.machine = Machine(client, tuple(self._nodes.values()))
         self._watching = Watching(client)
         self.services = Services(self._watching.follow(SERVICES), self._watching.follow(SLICES))
@@ -99,6 +92,12 @@ class EmbeddedPods:
 
     async def _prepare(self, pod: Frozen, container: str) -> Additions:
         return await self._nodes[pod["spec"]["nodeName"]].prepare(pod, container)
+
+    def _notice(self, change: Change[Document]) -> None:
+        """Whoever has ended gives back what its node tells of it."""
+        pod = change.after or change.before or {}
+        if node := self._nodes.get(pod.get("spec", {}).get("nodeName", "")):
+            node.pod_changed()
 
     def _find_pod(self, uid: str) -> Document | None:
         return next(iter(self._informer.find(BY_UID, uid)), None)

@@ -14,17 +14,26 @@ from tessera.embedded.runtime.parts import listed
 from tessera.embedded.runtime.sources import Additions
 from tessera.errors import StartRefused
 from tessera.kube.pods import Pod
+from tessera.model.annotations.keys import CLAIM
 from tessera.model.catalogue import Catalogue, Vendor
+from tessera.model.claims import CLAIMABLE
 from tessera.model.devices import Device
 from tessera.model.pods import read_pod_ref
-from tessera.node.preparing import Preparer, Shares
+from tessera.node.preparing import Preparer, Shares, count_tiles
 from tessera.node.tile_store import TileStore
-from tessera.node.tiles import Tile, judge_tiles, mount_point, tile_ids
+from tessera.node.tiles import (
+    CLAIM_TILES,
+    Tile,
+    TileKind,
+    claim_tiles_of,
+    judge_tiles,
+    mount_point,
+    tile_ids,
+    tiles_of,
+)
 from tessera.vendors.backends import CardSources
 from tessera.vendors.rendering import ContainerEdits
-from tessera.vendors.simulated_driver import DIRECTORY_VARIABLE
-
-LIBRARIES = "LD_LIBRARY_PATH"
+from tessera.vendors.simulated_driver import LIBRARY_PATH
 
 
 class EmbeddedTiles:
@@ -56,30 +65,39 @@ class EmbeddedTiles:
     def shares(self) -> Mapping[str, tuple[int, int]]:
         """How many tiles there are of each resource, and how many are healthy, as the device plugin would tell."""
         healths = {vendor.resources.count: self._judge(vendor) for vendor in self._vendors}
+        if self._devices_of(CLAIMABLE):
+            healths[CLAIM] = CLAIM_TILES
         return {resource: (len(health), sum(health.values())) for resource, health in healths.items() if health}
 
     async def give(self, pod: Pod, container: str) -> Additions:
         """What the container is given for the cards that its pod has; nothing, if it asks for none."""
         additions = Additions()
         for vendor in self._vendors:
-            if self._preparer.asks(pod, vendor, container):
-                additions = joined(additions, await self._give(pod, vendor, container))
+            if kind := self._kind_for(pod, vendor, container):
+                additions = joined(additions, await self._give(pod, kind, container))
         return additions
 
-    async def _give(self, pod: Pod, vendor: Vendor, container: str) -> Additions:
+    def _kind_for(self, pod: Pod, vendor: Vendor, container: str) -> TileKind | None:
+        """What is claimed is all that the container gets, whatever count it names beside it."""
+        if vendor.name == CLAIMABLE and count_tiles(pod, container, CLAIM):
+            return claim_tiles_of(vendor)
+        return tiles_of(vendor) if self._preparer.asks(pod, vendor, container) else None
+
+    async def _give(self, pod: Pod, kind: TileKind, container: str) -> Additions:
         where = f"{read_pod_ref(pod)}: container {container}"
-        shares = self._preparer.shares_of(pod, vendor, container)
-        if shares is None:
+        given = self._preparer.given_to(pod, kind.vendor, container)
+        if given is None:
             raise StartRefused(
-                f"{where} was given no {vendor.resources.count} by the scheduler, expected an allocation in the pod's"
+                f"{where} was given no {kind.resource} by the scheduler, expected an allocation in the pod's"
                 f" annotations; does the pod fit on {self._node}?"
             )
-        self._refuse_crowding(shares, where)
-        tile = self._find(pod, vendor, container)
+        self._refuse_crowding(given.shares, where)
+        tile = self._find(pod, kind, container)
         token = tile.token if tile else self._store.new_token()
-        ids = frozenset(tile.ids) if tile else self._free_ids(vendor, len(shares))
-        edits = await self._preparer.prepare(vendor, pod, container, token=token, ids=ids, shares=shares)
-        return _additions(edits, Shown(str(self._store.directory(token)), mount_point(vendor.name), read_only=True))
+        ids = frozenset(tile.ids) if tile else self._free_ids(kind, 1 if kind.by_claim else len(given.shares))
+        edits = await self._preparer.prepare(kind, pod, container, token=token, ids=ids, given=given)
+        mounted = mount_point(kind.vendor.name)
+        return _additions(edits, Shown(str(self._store.directory(token)), mounted, read_only=True))
 
     def _refuse_crowding(self, shares: Shares, where: str) -> None:
         """Processes of a pod that was deleted by force may still be on a card; the runtime asks again."""
@@ -87,15 +105,15 @@ class EmbeddedTiles:
         if any(share.uuid in cards for tile in self._lingering() for share in tile.shares):
             raise StartRefused(f"{where} would share a card with a pod that was deleted and still runs there")
 
-    def _find(self, pod: Pod, vendor: Vendor, container: str) -> Tile | None:
+    def _find(self, pod: Pod, kind: TileKind, container: str) -> Tile | None:
         """What it had when it was started before."""
-        mine = (pod.metadata.uid, container, vendor.resources.count)
+        mine = (pod.metadata.uid, container, kind.resource)
         return next((tile for tile in self._store if (tile.pod.uid, tile.container, tile.resource) == mine), None)
 
-    def _free_ids(self, vendor: Vendor, count: int) -> frozenset[str]:
-        taken = {one for tile in self._store if tile.resource == vendor.resources.count for one in tile.ids}
-        free = [one for one in tile_ids(self._devices_of(vendor.name)) if one not in taken]
-        return frozenset(free[:count])
+    def _free_ids(self, kind: TileKind, count: int) -> frozenset[str]:
+        taken = {one for tile in self._store if tile.resource == kind.resource for one in tile.ids}
+        ids = CLAIM_TILES if kind.by_claim else tile_ids(self._devices_of(kind.vendor.name))
+        return frozenset([one for one in ids if one not in taken][:count])
 
     def _judge(self, vendor: Vendor) -> Mapping[str, bool]:
         mine = [tile for tile in self._store if tile.resource == vendor.resources.count]
@@ -103,12 +121,15 @@ class EmbeddedTiles:
         return judge_tiles(self._devices_of(vendor.name), card_of)
 
 
-def driver_variables(pod: Frozen, container: str, driver: Path, cards: Path) -> dict[str, str]:
-    """How a program finds the simulated driver: before the libraries that the container names itself."""
+def with_own_libraries(additions: Additions, pod: Frozen, container: str) -> Additions:
+    """Libraries that are given come before those that the container names itself, and not in their place."""
+    given = additions.environment.get(LIBRARY_PATH)
+    if given is None:
+        return additions
     containers = (*listed(pod, "spec", "initContainers"), *listed(pod, "spec", "containers"))
     variables = [variable for one in containers if one["name"] == container for variable in listed(one, "env")]
-    own: list[str] = [one["value"] for one in variables if one["name"] == LIBRARIES and one.get("value")]
-    return {DIRECTORY_VARIABLE: str(cards), LIBRARIES: os.pathsep.join([str(driver), *own])}
+    own: list[str] = [one["value"] for one in variables if one["name"] == LIBRARY_PATH and one.get("value")]
+    return joined(additions, Additions(environment={LIBRARY_PATH: os.pathsep.join([given, *own])}))
 
 
 def joined(one: Additions, other: Additions) -> Additions:

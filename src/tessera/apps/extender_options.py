@@ -5,18 +5,19 @@ A flag that would change nothing, or that contradicts another, is refused: whoev
 
 import socket
 from pathlib import Path
-from typing import TypedDict
 
 import msgspec
 
-from tessera.admission.certificates import Place
 from tessera.apps.addresses import Address, read_address
+from tessera.apps.secure_listener import SecureAddress
+from tessera.apps.webhook_flags import WebhookFlags
+from tessera.apps.webhook_options import read_key, read_webhook
 from tessera.errors import InvalidRequest
 from tessera.kube.objects import ObjectKey
 from tessera.model.requests import PolicyChoice
 
 
-class Flags(TypedDict):
+class Flags(WebhookFlags):
     """As click gives them. Empty is as good as not there."""
 
     kubeconfig: Path | None
@@ -24,11 +25,6 @@ class Flags(TypedDict):
     no_http: bool
     https: str
     tls_dir: Path | None
-    webhook: str
-    webhook_tls_dir: Path | None
-    webhook_secret: str
-    webhook_configuration: str
-    webhook_host: tuple[str, ...]
     metrics: str
     legacy_metrics: bool
     bind_events: bool
@@ -37,13 +33,7 @@ class Flags(TypedDict):
     leader_elect: bool
     follow_lease: str
     follow_host: str
-
-
-class SecureAddress(msgspec.Struct, frozen=True):
-    """Where to serve TLS, and where its certificate comes from: files, or a Secret that we keep ourselves."""
-
-    address: Address
-    certificate: Path | Place
+    lease_namespace: str
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +50,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     leader_elect: bool
     follow_lease: ObjectKey | None
     follow_host: str
+    lease_namespace: str
 
 
 def read_options(flags: Flags) -> Options:
@@ -68,13 +59,14 @@ def read_options(flags: Flags) -> Options:
         policy=PolicyChoice(node=flags["node_policy"], cards=(flags["card_policy"],)),
         http=None if flags["no_http"] else read_address("--http", flags["http"]),
         https=_read_https(flags),
-        webhook=_read_webhook(flags),
+        webhook=read_webhook(flags),
         metrics=read_address("--metrics", flags["metrics"]),
         legacy_metrics=flags["legacy_metrics"],
         bind_events=flags["bind_events"],
         leader_elect=flags["leader_elect"],
-        follow_lease=_read_key("--follow-lease", flags["follow_lease"]),
+        follow_lease=read_key("--follow-lease", flags["follow_lease"]),
         follow_host=flags["follow_host"] or socket.gethostname(),
+        lease_namespace=flags["lease_namespace"],
     )
     _check_leading(options, flags)
     if not (options.http or options.https or options.webhook):
@@ -94,15 +86,6 @@ def _check_leading(options: Options, flags: Flags) -> None:
         )
 
 
-def _read_key(flag: str, text: str) -> ObjectKey | None:
-    if not text:
-        return None
-    namespace, slash, name = text.partition("/")
-    if not namespace or not slash or not name or "/" in name:
-        raise InvalidRequest(f'{flag} is "{text}", expected a namespace and a name such as kube-system/hami-scheduler')
-    return ObjectKey(namespace, name)
-
-
 def _read_https(flags: Flags) -> SecureAddress | None:
     address, directory = read_address("--https", flags["https"]), flags["tls_dir"]
     if address is None and directory is None:
@@ -114,42 +97,3 @@ def _read_https(flags: Flags) -> SecureAddress | None:
             f'--https is "{flags["https"]}" without --tls-dir, expected the directory of tls.crt and tls.key; name it'
         )
     return SecureAddress(address, directory)
-
-
-def _read_webhook(flags: Flags) -> SecureAddress | None:
-    address, directory, place = (
-        read_address("--webhook", flags["webhook"]),
-        flags["webhook_tls_dir"],
-        _read_place(flags),
-    )
-    if address is None and (directory or place):
-        raise InvalidRequest("the webhook has a certificate and no address, expected --webhook too; name the address")
-    if address is None:
-        return None
-    if directory is not None and place is not None:
-        raise InvalidRequest(
-            f'--webhook-tls-dir is "{directory}" beside --webhook-secret "{place.secret}", expected one of them,'
-            " because either others keep the certificate or we do; drop one"
-        )
-    certificate = directory or place
-    if certificate is None:
-        raise InvalidRequest(
-            f'--webhook is "{flags["webhook"]}" without a certificate, expected --webhook-tls-dir, or --webhook-secret'
-            " with --webhook-configuration and --webhook-host; name one"
-        )
-    return SecureAddress(address, certificate)
-
-
-def _read_place(flags: Flags) -> Place | None:
-    secret = _read_key("--webhook-secret", flags["webhook_secret"])
-    configuration, names = flags["webhook_configuration"], flags["webhook_host"]
-    parts = {"--webhook-secret": secret, "--webhook-configuration": configuration, "--webhook-host": names}
-    missing = [flag for flag, value in parts.items() if not value]
-    if len(missing) == len(parts):
-        return None
-    if secret is None or missing:
-        there = next(flag for flag, value in parts.items() if value)
-        raise InvalidRequest(
-            f"{there} is set without {' and '.join(missing)}, expected all three; name what is missing"
-        )
-    return Place(secret=secret, configuration=configuration, names=names)

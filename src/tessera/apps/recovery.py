@@ -13,6 +13,7 @@ from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import Pod
 from tessera.kube.reconciler import Again, Reconciler
 from tessera.kube.timing import Backoff
+from tessera.scheduler.card_leases import CardLeases
 from tessera.scheduler.commits import Commits
 from tessera.scheduler.draining import AGENT_LEASES, AGENTS, Draining
 from tessera.scheduler.drift import Drift
@@ -35,20 +36,21 @@ class Recovery:
         pods: Informer[Pod],
         nodes: Informer[CachedNode],
         *,
+        leases: CardLeases,
         may_write: Callable[[], bool],
         decides: Callable[[], bool],
     ) -> None:
         self._lost: Reconciler[ObjectKey] = Reconciler("lost writes", self._clear_up, backoff=PROMPT)
         self._lacking: Reconciler[ObjectKey] = Reconciler("pods without cards", self._allocate, backoff=PROMPT)
-        self._agents = Informer(client, AGENT_LEASES, AGENTS)
-        self.commits = Commits(client, world, offers, may_write=may_write, lost=self._lost.mark)
+        self.agents = Informer(client, AGENT_LEASES, AGENTS)
+        self.commits = Commits(client, world, offers, leases=leases, may_write=may_write, lost=self._lost.mark)
         self.late = LateAllocator(self.commits, world, pods.get, may_decide=decides)
         self.draining = Draining(world, lambda name: not nodes.is_synced or nodes.get(ObjectKey("", name)) is not None)
         self.drift = Drift(client, world, is_ready=lambda: pods.is_synced and nodes.is_synced)
         world.lacks_cards = self._lacking.mark
         world.lingers = self.draining.lingers
         nodes.subscribe(self.draining.node_changed)
-        self._agents.subscribe(self.draining.agent_changed)
+        self.agents.subscribe(self.draining.agent_changed)
 
     def look_again(self) -> None:
         """There may be room for pods that found no cards on their node."""
@@ -56,7 +58,7 @@ class Recovery:
             self._lacking.queue.mark_later(key, LOOK_AGAIN_S)
 
     def works(self) -> list[Coroutine[Any, Any, None]]:
-        return [self._agents.run(), self._lost.run(), self._lacking.run(), self.drift.run()]
+        return [self.agents.run(), self._lost.run(), self._lacking.run(), self.drift.run()]
 
     async def _clear_up(self, key: ObjectKey) -> None:
         await self.commits.clear_up(key)

@@ -9,13 +9,14 @@ D/logs/         what the components say
 
 import fcntl
 import os
+import ssl
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from tessera.errors import InvalidInput, StoreFailed
+from tessera.errors import InvalidInput, InvalidStore, StoreFailed
 from tessera.files import put_whole
 
 PRIVATE, OURS = 0o600, 0o700
@@ -72,6 +73,20 @@ class StateDirectory:
                 " has room; name another with --state-dir"
             ) from error
 
+    def check_certificate(self) -> None:
+        """That of the API server, where an earlier start has made one."""
+        certificate, key = self.path / "tls.crt", self.path / "tls.key"
+        if not key.exists():
+            return
+        try:
+            context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(self.path / "ca.crt"))
+            context.load_cert_chain(certificate, key)
+        except (OSError, ssl.SSLError) as error:
+            raise InvalidStore(
+                f"{key}: does not go with tls.crt and ca.crt beside it: {error}, expected the API server's certificate"
+                " and its key; remove tls.key, and the next start makes new ones"
+            ) from None
+
     def read_settings(self) -> EngineSettings | None:
         """None where no engine has been yet."""
         if not self._settings.exists():
@@ -110,5 +125,5 @@ class StateDirectory:
 
 def default_path(environment: Mapping[str, str] = os.environ) -> Path:
     """As XDG has it: what is kept between runs and is not worth a backup."""
-    base = environment.get("XDG_STATE_HOME") or Path(environment.get("HOME", "~")).expanduser() / ".local" / "state"
+    base = environment.get("XDG_STATE_HOME") or Path(environment.get("HOME") or "~").expanduser() / ".local" / "state"
     return Path(base) / "tessera"

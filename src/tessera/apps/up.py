@@ -2,7 +2,7 @@
 
 from contextlib import closing
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 import msgspec
@@ -10,10 +10,14 @@ import uvloop
 
 from tessera.apps.state_directory import EngineSettings, StateDirectory, default_path
 from tessera.apps.up_cluster import use_cluster
+from tessera.apps.up_complaints import leave_out_upgrades
 from tessera.apps.up_detached import start_detached, tell_ready
 from tessera.apps.up_settings import Wanted, choose_settings
 from tessera.apps.up_words import tell_next
-from tessera.errors import StoreInUse
+from tessera.errors import InvalidRequest, StoreInUse
+
+if TYPE_CHECKING:
+    from tessera.apps.embedded_engine import Ports
 
 
 class Flags(TypedDict):
@@ -22,7 +26,7 @@ class Flags(TypedDict):
     nodes: int | None
     cards: str | None
     cards_file: Path | None
-    scheduler_config: Path | None
+    scheduler_config: str | None
     state_dir: Path | None
     port: int
     cluster: Path | None
@@ -34,7 +38,7 @@ class Flags(TypedDict):
 @click.option("--nodes", type=click.IntRange(1, 1000), help="How many nodes; 4, or one where there are real cards.")
 @click.option("--cards", help='The cards of each node, simulated, such as "8xA100-SXM4-80GB".')
 @click.option("--cards-file", type=click.Path(path_type=Path), help="A file that describes them, islands and NUMA too.")
-@click.option("--scheduler-config", type=click.Path(path_type=Path), help="A KubeSchedulerConfiguration to honour.")
+@click.option("--scheduler-config", metavar="FILE", help='A KubeSchedulerConfiguration to honour; "" for none again.')
 @click.option("--state-dir", type=click.Path(path_type=Path), help="Where everything is kept; else in XDG_STATE_HOME.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the API server; else as before, or any.")
 @click.option("--cluster", type=click.Path(path_type=Path), help="A kubeconfig: use its cluster, and start none.")
@@ -63,15 +67,17 @@ def command(**flags: Unpack[Flags]) -> None:
 
 
 def _run(directory: StateDirectory, settings: EngineSettings, port: int, ready_fd: int | None) -> None:
-    from tessera.apps.embedded_engine import Ports, run_engine  # a detached start needs none of it
+    from tessera.apps.embedded_engine import run_engine  # a detached start needs none of it
     from tessera.embedded.store import Store
 
+    leave_out_upgrades()
     try:
         store = Store.open(directory.path / "state.db")
     except StoreInUse:
         raise already_up(directory) from None
     with closing(store), directory.used():
-        ports = Ports(port, settings.port)
+        directory.check_certificate()
+        ports = _take(port, settings.port)
         settings = msgspec.structs.replace(settings, port=ports.api_port)
         directory.write_settings(settings)
 
@@ -82,6 +88,15 @@ def _run(directory: StateDirectory, settings: EngineSettings, port: int, ready_f
                 tell_ready(directory, ready_fd)
 
         uvloop.run(run_engine(directory, settings, ports, store, ready))
+
+
+def _take(port: int, before: int) -> "Ports":
+    from tessera.apps.embedded_engine import Ports
+
+    try:
+        return Ports(port, before)
+    except InvalidRequest as error:
+        raise InvalidRequest(f"{error}: another --port, or none for any that is free") from error
 
 
 def already_up(directory: StateDirectory) -> StoreInUse:

@@ -56,8 +56,7 @@ def tell_ready(directory: StateDirectory, ready_fd: int) -> None:
 def _options(directory: StateDirectory, settings: EngineSettings, port: int) -> list[str]:
     cards = ["--cards-file", settings.cards_file] if settings.cards_file else ["--cards", settings.cards]
     chosen = [] if settings.has_real_cards else cards
-    if settings.scheduler_config:
-        chosen += ["--scheduler-config", settings.scheduler_config]
+    chosen += ["--scheduler-config", settings.scheduler_config]
     return ["--nodes", str(settings.nodes), *chosen, "--state-dir", str(directory.path), "--port", str(port)]
 
 

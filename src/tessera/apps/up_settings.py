@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from tessera.apps.state_directory import EngineSettings
-from tessera.errors import DiscoveryFailed, InvalidRequest
+from tessera.errors import DiscoveryFailed, InvalidInput, InvalidRequest
 from tessera.vendors.simulated import load_plan, parse_plan
 
 DEFAULT_CARDS = "2xA100-SXM4-80GB"
@@ -13,12 +13,12 @@ DEFAULT_NODES = 4
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line says; None for what it does not."""
+    """What the command line says; None for what it does not. A `scheduler_config` of "" is to have none again."""
 
     nodes: int | None = None
     cards: str | None = None
     cards_file: Path | None = None
-    scheduler_config: Path | None = None
+    scheduler_config: str | None = None
 
     @property
     def names_cards(self) -> bool:
@@ -26,6 +26,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def choose_settings(wanted: Wanted, before: EngineSettings | None) -> EngineSettings:
+    if before is not None:
+        _check_remembered(wanted, before)
     chosen = before or _as_machine_is(may_be_real=not wanted.names_cards)
     chosen = msgspec.structs.replace(chosen, **_changes(wanted))
     if chosen.has_real_cards and chosen.nodes > 1:
@@ -50,8 +52,35 @@ def _changes(wanted: Wanted) -> dict[str, object]:
         load_plan(wanted.cards_file)
         changes |= {"cards": "", "cards_file": str(wanted.cards_file.absolute())}
     if wanted.scheduler_config is not None:
-        changes["scheduler_config"] = str(wanted.scheduler_config.absolute())
+        changes["scheduler_config"] = _checked_profiles(wanted.scheduler_config)
     return changes
+
+
+def _check_remembered(wanted: Wanted, before: EngineSettings) -> None:
+    """Files that were named at an earlier start, and are used again."""
+    try:
+        if wanted.scheduler_config is None:
+            _checked_profiles(before.scheduler_config)
+    except InvalidInput as error:
+        raise InvalidRequest(
+            f'{error}; it was named at an earlier start: put it right, or drop it with --scheduler-config ""'
+        ) from None
+    try:
+        if before.cards_file and not wanted.names_cards:
+            load_plan(Path(before.cards_file))
+    except InvalidInput as error:
+        raise InvalidRequest(
+            f"{error}; it was named at an earlier start: put it right, or name other cards with --cards"
+        ) from None
+
+
+def _checked_profiles(path: str) -> str:
+    if not path:
+        return ""
+    from tessera.scheduler.profiles import load_profiles  # not needed where there is none
+
+    load_profiles(Path(path))
+    return str(Path(path).absolute())
 
 
 def _as_machine_is(*, may_be_real: bool) -> EngineSettings:

@@ -8,9 +8,9 @@ from tessera.apps.state_directory import EngineSettings, StateDirectory, default
 
 
 def tell_next(directory: StateDirectory, settings: EngineSettings, *, is_detached: bool) -> None:
-    nodes = "one node" if settings.nodes == 1 else f"{settings.nodes} nodes"
+    nodes = "one node with" if settings.nodes == 1 else f"{settings.nodes} nodes, each with"
     cards = settings.cards_file or settings.cards or "the cards of this machine"
-    click.echo(f"Tessera is up: {nodes}, each with {cards}; API server at https://127.0.0.1:{settings.port}", err=True)
+    click.echo(f"Tessera is up: {nodes} {cards}; API server at https://127.0.0.1:{settings.port}", err=True)
     click.echo("Next:", err=True)
     click.echo(f"export KUBECONFIG={shlex.quote(str(directory.kubeconfig))}")
     stop = "Ctrl-C ends it" if not is_detached else f"tessera down{_where(directory)}"

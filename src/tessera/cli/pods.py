@@ -38,7 +38,7 @@ def _row(view: PodView, now: datetime, show_card: Callable[[GivenCardView], str]
         Cell(phase, PHASE_TONES.get(phase, "quiet")),
         age(view.created_at, now),
         view.node or NOTHING,
-        ",".join(map(_ask, view.asks)) or NOTHING,
+        ",".join((*([f"claim:{view.claim}"] if view.claim else []), *map(_ask, view.asks))) or NOTHING,
         ",".join(map(show_card, view.cards)) or NOTHING,
         age(waits.since, now) if waits else NOTHING,
         Cell(waits.sentence, "doubtful") if waits else NOTHING,

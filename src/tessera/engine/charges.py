@@ -1,7 +1,8 @@
 """What a pod's allocation costs each card.
 
 App containers and sidecars hold their cards together; an init container holds its own only before them, beside the
-sidecars that started earlier. So a card is charged the larger of the two, in each of its three figures.
+sidecars that started earlier. So a card is charged the larger of the two, in each of its three figures. What the pod
+holds by a claim all its containers use, and it is charged once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,7 +35,7 @@ NOTHING = Charge()
 
 def charges_of(allocation: Allocation, roles: Sequence[Role], *, initialised: bool = False) -> dict[str, Charge]:
     """The charge on each card by UUID; without the init containers once they have all finished."""
-    steady: dict[str, Charge] = {}
+    steady = _together({}, allocation.claimed)
     peak: dict[str, Charge] = {}
     for position, shares in enumerate(allocation.containers):
         role = roles[position] if position < len(roles) else Role.APP

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
-from tessera.engine.arrays import Bools, Floats, Ints, Longs
+from tessera.engine.arrays import Bools, Floats, Ints, Longs, Rows
+from tessera.engine.wiring import Wiring, Wirings
 from tessera.errors import InvalidInventory
 from tessera.model.devices import Device, Host, Node
 
@@ -44,6 +45,7 @@ class Fleet:
         self._patterns: list[Ints] = [np.zeros((0, 0), np.int32)]
         self._pattern_ids: dict[bytes, int] = {}
         self._links: Floats = np.zeros((0, 0, 0), np.float32)
+        self._wirings = Wirings()
         self._vacant: list[int] = []
         self.layout = 0  # grows whenever arrays are replaced or a kind is added
         self.sequence = 0
@@ -61,6 +63,7 @@ class Fleet:
         self.cordoned: Bools = np.zeros(cards, np.bool_)
         self.numa: Ints = np.zeros(cards, np.int32)
         self.link_pattern: Ints = np.zeros(rows, np.int32)
+        self.wiring: Ints = np.zeros(rows, np.int32)
         self.alive: Bools = np.zeros(rows, np.bool_)
         self.cpu_total: Longs = np.zeros(rows, np.int64)
         self.cpu_free: Longs = np.zeros(rows, np.int64)
@@ -144,6 +147,7 @@ class Fleet:
         for name in (
             "alive",
             "link_pattern",
+            "wiring",
             "cpu_total",
             "cpu_free",
             "memory_total",
@@ -168,6 +172,7 @@ class Fleet:
             self.cordoned[row, column] = device.uuid in node.cordoned_uuids
             self.numa[row, column] = device.numa
         self.uuids[row] = tuple(device.uuid for device in node.devices)
+        self.wiring[row] = self._wirings.number_of(node.devices)
         self._fill_links(row, node)
 
     def _fill_links(self, row: int, node: Node) -> None:
@@ -192,6 +197,10 @@ class Fleet:
             for number, links in enumerate(self._patterns):
                 self._links[number, : len(links), : len(links)] = links
         return self._links
+
+    def wirings(self, rows: Rows) -> Wiring:
+        """The ids, islands and bandwidths of the cards of these rows."""
+        return self._wirings.of(self.wiring[rows], self.width)
 
     def _fill_host(self, row: int, host: Host) -> None:
         self.hosts[row] = host

@@ -31,6 +31,8 @@ def shape_of(request: PodRequest) -> Shape:
     steady = [
         device for container in request.containers if container.role is not Role.INIT for device in container.devices
     ]
+    if request.claim is not None:
+        steady.append(request.claim.card)
     largest = max(steady, key=_size, default=None)
     return Shape(largest and _without_whims(largest), request.host.cpu_milli, request.host.memory_bytes)
 

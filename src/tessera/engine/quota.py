@@ -11,7 +11,7 @@ from tessera.engine.ledger import Ledger
 from tessera.model.allocations import Allocation
 from tessera.model.quotas import Limits
 from tessera.model.refusals import Reason, Refusal
-from tessera.model.requests import DeviceRequest, PodRequest, Role
+from tessera.model.requests import ClaimRequest, DeviceRequest, PodRequest, Role
 
 
 def check_request(ledger: Ledger, namespace: str, request: PodRequest, limits: Mapping[str, Limits]) -> Refusal | None:
@@ -44,7 +44,7 @@ def _check(ledger: Ledger, namespace: str, vendor: str, wanted: Charge, limits: 
 
 
 def _least_charge(request: PodRequest, vendor: str, ledger: Ledger) -> Charge:
-    steady, peak = NOTHING, NOTHING
+    steady, peak = _least_claimed(request.claim, vendor, ledger), NOTHING
     for container in request.containers:
         own = NOTHING
         for device in container.devices:
@@ -55,6 +55,16 @@ def _least_charge(request: PodRequest, vendor: str, ledger: Ledger) -> Charge:
         else:
             steady = steady.plus(own)
     return steady.at_least(peak)
+
+
+def _least_claimed(claim: ClaimRequest | None, vendor: str, ledger: Ledger) -> Charge:
+    if claim is None or claim.card.vendor != vendor:
+        return NOTHING
+    least = _least(claim.card, ledger)
+    if not claim.is_exclusive:
+        return least
+    cores = [kind.cores_percent for kind in ledger.fleet.kinds if kind.vendor == vendor]
+    return least._replace(cores_percent=claim.card.count * min(cores, default=0))
 
 
 def _least(device: DeviceRequest, ledger: Ledger) -> Charge:

@@ -3,7 +3,8 @@
 A trial tells for every row whether the pod fits and what would be left. Containers are counted as Kubernetes counts
 them: app containers and sidecars add up; an init container runs before them, beside the sidecars started so far, so a
 card must hold the larger of the two. One container takes a card at most once. Memory and cores may be shared out to
-the last unit, but a card whose cores are all taken takes nobody else, and who wants all cores gets the card alone.
+the last unit, but a card whose cores are all taken takes nobody else, and who wants all cores gets the card alone. What
+a pod claims as a whole it takes before its containers do.
 """
 
 from collections.abc import Sequence
@@ -12,12 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from tessera.engine.arrays import Bools, Ints, Longs, Rows
+from tessera.engine.claiming import Choice, pick_claimed
 from tessera.engine.demand import Demand, Demands
 from tessera.engine.fleet import Fleet
 from tessera.engine.policy import CardPolicy
-from tessera.model.requests import HostRequest, PodRequest, Role
+from tessera.model.requests import ClaimRequest, HostRequest, PodRequest, Role
 
 NO_HOST = HostRequest()
+THE_POD = -1
+"""In place of a container's position: what the pod holds as a whole."""
 
 
 class Cards:
@@ -74,8 +78,8 @@ class Cards:
     def take(self, demand: Demand, picked: Bools) -> None:
         self.free_slots -= picked
         self.free_memory -= picked * demand.memory[self.kind]
-        if demand.request.cores_percent:
-            self.free_cores -= picked * np.int32(demand.request.cores_percent)
+        if demand.takes_cores:
+            self.free_cores -= picked * demand.cores[self.kind]
 
     def leave_least(self, other: "Cards") -> None:
         """Keep free only what is free in both."""
@@ -85,7 +89,7 @@ class Cards:
 
 
 class Pick(NamedTuple):
-    """Which cards a container's request got, for every row of the trial."""
+    """Which cards a container's request, or the pod's claim, got for every row of the trial."""
 
     container: int
     demand: Demand
@@ -93,13 +97,17 @@ class Pick(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """The outcome for each row. `after` and `picks` mean something only where `fits`."""
+    """The outcome for each row. `after`, `picks` and `wishes` mean something only where `fits`.
+
+    `wishes` says how well the pod's claim is served, where it has one.
+    """
 
     request: PodRequest
     fits: Bools
     before: Cards
     after: Cards
     picks: Sequence[Pick]
+    wishes: Longs | None = None
 
 
 def try_pod(
@@ -115,6 +123,13 @@ def try_pod(
     if not request.wants_devices:
         return Trial(request, fits, before, before, ())
     after, picks = before.copy(), list[Pick]()
+    wishes = None
+    if request.claim is not None:
+        demand = demands.of_claim(request.claim)
+        picked, found, wishes = choose_claimed(request.claim, demand, after)
+        fits &= found
+        after.take(demand, picked)
+        picks.append(Pick(THE_POD, demand, picked))
     peaks = list[Cards]()
     for index, container in enumerate(request.containers):
         cards = after
@@ -129,7 +144,12 @@ def try_pod(
             picks.append(Pick(index, demand, picked))
     for peak in peaks:
         after.leave_least(peak)
-    return Trial(request, fits, before, after, picks)
+    return Trial(request, fits, before, after, picks, wishes)
+
+
+def choose_claimed(claim: ClaimRequest, demand: Demand, cards: Cards) -> Choice:
+    """Cards for a claim. The pod's card policy has no say in them: the claim has its own."""
+    return pick_claimed(claim, cards, eligible_cards(demand, cards, idle_only=claim.is_exclusive))
 
 
 def pick_cards(demand: Demand, cards: Cards, policy: CardPolicy) -> tuple[Bools, Bools]:

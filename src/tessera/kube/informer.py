@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 import structlog
 
-from tessera.errors import KubeError
+from tessera.errors import KubeError, NotFound
 from tessera.kube.caching import Cache, Change, IndexBy
 from tessera.kube.client import Client
 from tessera.kube.kinds import EVERYTHING, Kind, Selection
@@ -32,7 +32,10 @@ SETTLED_S = 1.0
 
 
 class Informer(Generic[T]):
-    """`run` belongs in a TaskGroup of the caller, and goes on until it is cancelled."""
+    """`run` belongs in a TaskGroup of the caller, and goes on until it is cancelled.
+
+    Of a kind that `may_be_absent` nothing is there while the server does not serve it; it is asked for now and then.
+    """
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class Informer(Generic[T]):
         *,
         indexes: Mapping[str, IndexBy[T]] | None = None,
         on_undecodable: Callable[[Undecodable], None] | None = None,
+        may_be_absent: bool = False,
         backoff: Backoff | None = None,
         clock: Clock = SYSTEM_CLOCK,
         chance: Chance = random.random,
@@ -51,6 +55,7 @@ class Informer(Generic[T]):
         self._selection = selection
         self._replica: Replica[T] = Replica(Cache(indexes), self._report)
         self._on_undecodable = on_undecodable
+        self._may_be_absent = may_be_absent
         self._backoff = backoff or Backoff()
         self._clock = clock
         self._chance = chance
@@ -112,6 +117,12 @@ class Informer(Generic[T]):
                 opened_at_s = self._clock.monotonic_s()
                 async for event in events:
                     self._hear(self._replica.take(event))
+        except NotFound as error:
+            if not self._may_be_absent:
+                log.warning("kind not served", kind=self._kind.plural, error=str(error), failures=position.failures)
+                return self._replica.end(error)
+            self._hear(self._replica.take_absence())
+            return self._replica.end(error)
         except KubeError as error:
             log.warning("watch interrupted", kind=self._kind.plural, error=str(error), failures=position.failures)
             return self._replica.end(error, was_settled=self._was_settled(opened_at_s))

@@ -99,3 +99,7 @@ POD_DISRUPTION_BUDGETS = kind_of("policy", "v1", "poddisruptionbudgets", "PodDis
 CUSTOM_RESOURCE_DEFINITIONS = kind_of(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
+GPU_CLAIMS = kind_of("gpu.scheduling", "v1", "gpuclaims", "GpuClaim")
+GPU_GANGS = kind_of("gpu.scheduling", "v1", "gpugangs", "GpuGang")
+GPU_NODE_STATUSES = kind_of("gpu.scheduling", "v1", "gpunodestatuses", "GpuNodeStatus", namespaced=False)
+POD_GROUPS = kind_of("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")

@@ -97,6 +97,7 @@ class Condition(_Part, frozen=True, kw_only=True):
     type: str
     status: str
     reason: str | None = None
+    message: str | None = None
 
 
 class Running(_Part, frozen=True, kw_only=True):

@@ -85,6 +85,12 @@ class Replica(Generic[T]):
             listing.keep(odd.identity)
         return self._complete(listing, page.resource_version)
 
+    def take_absence(self) -> list[Change[T]]:
+        """The kind is not served, so there is nothing of it. That is no progress: the next round waits longer."""
+        self._listing = None
+        self.is_complete = True
+        return self.cache.replace(Listing(self.cache))
+
     def end(self, error: KubeError | None = None, *, was_settled: bool = False) -> Position:
         """End the round. `was_settled` says that its watch stood for a while, even if nothing happened in it."""
         progressed = self._progressed or was_settled

@@ -138,15 +138,16 @@ class Variable(Entry, frozen=True, kw_only=True):
     """One environment variable of a container.
 
     `per` says what it is rendered for: the container (with the figures of its first card), each card (a variable of
-    its own), or a list (rendered for each card, joined by `separator`). `when` leaves it out where it has no meaning,
-    `needs` where nothing is mounted at that path of the container.
+    its own), or a list (rendered for each card, joined by `separator`). `when` leaves it out where it has no meaning:
+    for cards that are not shared, not limited in memory, not of a template, or not held by a claim of the whole pod.
+    `needs` leaves it out where nothing is mounted at that path of the container.
     """
 
     name: Text
     value: str
     per: Literal["container", "card", "list"] = "container"
     separator: str = ","
-    when: Literal["always", "shared", "template"] = "always"
+    when: Literal["always", "shared", "limited", "template", "claimed"] = "always"
     needs: str = ""
 
 
@@ -174,7 +175,8 @@ class Model(Entry, frozen=True, kw_only=True):
     """A card that is known by name, so that a simulated one is like the real one.
 
     `island_size` cards are joined by fast links, `numa_size` share a NUMA node (0: all of them). A link within an
-    island has `link_score`; others are scored by the distance between their NUMA nodes.
+    island has `link_score`; others are scored by the distance between their NUMA nodes. `bandwidth_gbps` is what a card
+    has to the others of its island, both directions together.
     """
 
     name: Word
@@ -183,6 +185,7 @@ class Model(Entry, frozen=True, kw_only=True):
     compute_units: Size = 100
     island_size: Size = 1
     link_score: Count = 0
+    bandwidth_gbps: Count = 0
     numa_size: Count = 0
     mig_profiles: tuple[Word, ...] = ()
 

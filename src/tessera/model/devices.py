@@ -21,7 +21,10 @@ class MigProfile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Device(msgspec.Struct, frozen=True, kw_only=True):
-    """One card as its node reports it. `vendor` is the vendor's common word, `model` what the hardware calls itself."""
+    """One card as its node reports it. `vendor` is the vendor's common word, `model` what the hardware calls itself.
+
+    Cards of one `island` are joined by fast links; `bandwidth_gbps` is what a card has to the others of its island.
+    """
 
     uuid: str
     index: int = 0
@@ -32,6 +35,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True):
     cores_percent: int = 100
     numa: int = 0
     island: str = ""
+    bandwidth_gbps: int = 0
     healthy: bool = True
     mode: str = DEFAULT_MODE
     mig_profiles: tuple[MigProfile, ...] = ()

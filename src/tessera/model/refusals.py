@@ -30,12 +30,23 @@ class Reason(StrEnum):
     CARD_CORES = "CardCores"
     CARD_EXCLUSIVE = "CardExclusive"
     CARD_NUMA = "CardNuma"
+    CARD_PINNED = "CardPinned"
+    CARDS_ISLAND = "CardsIsland"
+    CARDS_BANDWIDTH = "CardsBandwidth"
+    CARDS_ADJACENT = "CardsAdjacent"
     CARDS_TOGETHER = "CardsTogether"
     QUOTA = "Quota"
+    CLAIM_MISSING = "ClaimMissing"
+    CLAIM_INVALID = "ClaimInvalid"
+    CLAIM_IN_USE = "ClaimInUse"
+    GANG_UNKNOWN = "GangUnknown"
+    GANG_INCOMPLETE = "GangIncomplete"
+    GANG_UNPLACED = "GangUnplaced"
+    GANG_SCATTERED = "GangScattered"
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """`need` and `have` are in the unit of the reason; `where` is the node, or the namespace for a quota.
+    """`need` and `have` are in the unit of the reason; `where` is the node, the namespace for a quota, or the claim.
 
     `cards` is how many cards the refused container wanted, which decides how the sentence is put.
     """
@@ -52,7 +63,7 @@ _SENTENCES: dict[Reason, str] = {
     Reason.NODE_UNKNOWN: "the node has not registered any cards",
     Reason.NODE_NOT_READY: "the node is not ready",
     Reason.NODE_CORDONED: "the node is cordoned",
-    Reason.NODE_SELECTOR: "the node's labels do not match the pod's node selector",
+    Reason.NODE_SELECTOR: "the node's labels do not match the node selector of the pod or its claim",
     Reason.NODE_TAINT: "the pod does not tolerate the taint {detail}",
     Reason.HOST_CPU: "{need}m CPU wanted, {have}m free",
     Reason.HOST_MEMORY: "{need} bytes of memory wanted, {have} free",
@@ -69,8 +80,19 @@ _SENTENCES: dict[Reason, str] = {
     Reason.CARD_CORES: "no card has {need} % of its cores free, the idlest has {have} %",
     Reason.CARD_EXCLUSIVE: "{wanted} that nobody uses wanted, {have} idle",
     Reason.CARD_NUMA: "{wanted} on one NUMA node wanted, at most {have} together",
+    Reason.CARD_PINNED: "the pod is pinned to cards of which some cannot be had: {detail}",
+    Reason.CARDS_ISLAND: "{wanted} in one island wanted, at most {have} together",
+    Reason.CARDS_BANDWIDTH: "{wanted} joined at {detail} GB/s wanted, the best set has {have} GB/s",
+    Reason.CARDS_ADJACENT: "{wanted} with adjacent ids wanted, at most {have} in a row",
     Reason.CARDS_TOGETHER: "each container finds cards alone, but not all of them together",
     Reason.QUOTA: "{detail} would be {need}, the quota allows {have}",
+    Reason.CLAIM_MISSING: "there is no GpuClaim {detail}, and a claim is looked for in the pod's own namespace",
+    Reason.CLAIM_INVALID: "the GpuClaim cannot be met as it is: {detail}",
+    Reason.CLAIM_IN_USE: "the GpuClaim is exclusive, and the pod {detail} has it",
+    Reason.GANG_UNKNOWN: "no GpuGang, no PodGroup and no gpu.scheduling/gang-size tells the size of the gang {detail}",
+    Reason.GANG_INCOMPLETE: "the gang {detail} has {have} of {need} members",
+    Reason.GANG_UNPLACED: "the gang {detail} does not fit as a whole: {have} of {need} members find a place",
+    Reason.GANG_SCATTERED: "not all members of the gang {detail} came to be bound together, they are tried again",
 }
 _SEVERAL: dict[Reason, str] = {
     Reason.CARD_MEMORY: "fewer than {cards} cards have {need} MiB free, the {cards} roomiest have {have} MiB each",

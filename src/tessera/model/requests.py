@@ -113,11 +113,46 @@ class PolicyChoice(msgspec.Struct, frozen=True, kw_only=True):
 DEFAULT_POLICY = PolicyChoice()
 
 
+class ClaimPolicy(StrEnum):
+    """Which cards of a node a claim gets. ANY takes what leaves the rest of the node most useful."""
+
+    ANY = ""
+    CONTIGUOUS = "contiguous"
+    SPREAD = "spread"
+    PREFER_IDS = "preferIds"
+
+
+class TopologyMode(StrEnum):
+    REQUIRED = "Required"
+    PREFERRED = "Preferred"
+    IGNORE = "Ignore"
+
+
+class ClaimRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Cards for a pod as a whole: all its containers see them, and they are charged once.
+
+    `card` says how many, and what each of them is charged; a claim to cards alone takes all of each. `pinned_ids` are
+    the only ones that will do, where there are some. `min_bandwidth_gbps` is between any two of the cards.
+    """
+
+    card: DeviceRequest
+    policy: ClaimPolicy = ClaimPolicy.ANY
+    prefer_ids: tuple[int, ...] = ()
+    topology: TopologyMode = TopologyMode.IGNORE
+    min_bandwidth_gbps: int = 0
+    pinned_ids: tuple[int, ...] = ()
+
+    @property
+    def is_exclusive(self) -> bool:
+        return self.card.memory_percent == 100 and self.card.cores_percent == 100
+
+
 class PodRequest(msgspec.Struct, frozen=True, kw_only=True, cache_hash=True):
     containers: tuple[ContainerRequest, ...] = ()
     host: HostRequest = HostRequest()
     policy: PolicyChoice = DEFAULT_POLICY
+    claim: ClaimRequest | None = None
 
     @property
     def wants_devices(self) -> bool:
-        return any(container.devices for container in self.containers)
+        return self.claim is not None or any(container.devices for container in self.containers)

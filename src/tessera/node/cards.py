@@ -37,12 +37,15 @@ class Cards:
         self._every_s = every_s
         self._clock = clock
         self._found: dict[str, Inventory] = {}
+        self._silent: dict[str, frozenset[str]] = {}
         self._failures: dict[str, str] = {}
         self._answered: set[str] = set()
         self._readings: dict[str, asyncio.Future[Inventory]] = {}
         self._known = asyncio.Event()
         self.inventory = Inventory()
         self.reasons: Mapping[str, str] = {}
+        self.silent: frozenset[str] = frozenset()
+        """Cards that were there and are not told of any more; nobody knows what has become of them."""
         self.news = News()
 
     def of_vendor(self, vendor: str) -> list[Device]:
@@ -68,6 +71,7 @@ class Cards:
                 inventory, complaint = Inventory(), str(error) or type(error).__name__
             else:
                 self._answered.add(vendor)
+            self._silent[vendor] = _uuids(before) - _uuids(inventory)
             self._found[vendor] = _with_silent(before, inventory)
             self._note(vendor, complaint)
         self._judge()
@@ -99,11 +103,11 @@ class Cards:
                     reasons[device.uuid] = reason
                 devices.append(msgspec.structs.replace(device, healthy=not reason))
         links = tuple(link for inventory in self._found.values() for link in inventory.links)
-        inventory = Inventory(tuple(devices), links)
-        if inventory == self.inventory and reasons == self.reasons:
+        inventory, silent = Inventory(tuple(devices), links), frozenset[str]().union(*self._silent.values())
+        if (inventory, reasons, silent) == (self.inventory, self.reasons, self.silent):
             return
         _tell_changes(self.reasons, reasons)
-        self.inventory, self.reasons = inventory, reasons
+        self.inventory, self.reasons, self.silent = inventory, reasons, silent
         self.news.spread()
 
     def _note(self, vendor: str, complaint: str) -> None:
@@ -123,6 +127,10 @@ def _with_silent(before: Inventory, now: Inventory) -> Inventory:
     devices = tuple(sorted((*now.devices, *silent), key=lambda device: device.index))
     links = now.links or before.links
     return Inventory(devices, links, now.complaints)
+
+
+def _uuids(inventory: Inventory) -> frozenset[str]:
+    return frozenset(device.uuid for device in inventory.devices)
 
 
 def _tell_changes(before: Mapping[str, str], now: Mapping[str, str]) -> None:

@@ -15,11 +15,11 @@ from tessera.errors import StartRefused
 from tessera.kube.pods import Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 from tessera.model.annotations.keys import VGPU_TIME
-from tessera.model.catalogue import Vendor
 from tessera.model.pods import read_pod_ref
-from tessera.node.preparing import Shares, container_names
+from tessera.node.preparing import Given, container_names, count_tiles
 from tessera.node.starting import Starter
 from tessera.node.tile_store import TileStore
+from tessera.node.tiles import TileKind
 from tessera.node.waiting import wait_for
 from tessera.vendors.rendering import ContainerEdits
 
@@ -31,7 +31,7 @@ BEGUN = frozenset({"Running", "Succeeded", "Failed"})
 class Guess(NamedTuple):
     pod: Pod
     container: str
-    shares: Shares
+    given: Given
 
 
 class EarlyStarter:
@@ -53,49 +53,47 @@ class EarlyStarter:
         self._clock = clock
         self._one_at_a_time = asyncio.Lock()
 
-    async def answer(self, vendor: Vendor, ids: frozenset[str]) -> tuple[str, ContainerEdits]:
+    async def answer(self, kind: TileKind, ids: frozenset[str]) -> tuple[str, ContainerEdits]:
         async with self._one_at_a_time:
-            return await self._answer(vendor, ids)
+            return await self._answer(kind, ids)
 
-    async def _answer(self, vendor: Vendor, ids: frozenset[str]) -> tuple[str, ContainerEdits]:
+    async def _answer(self, kind: TileKind, ids: frozenset[str]) -> tuple[str, ContainerEdits]:
         async def find_guess() -> Guess | None:
-            return self.guess(vendor, len(ids))
+            return self.guess(kind, len(ids))
 
         deadline_s = self._clock.monotonic_s() + self._patience_s
         guess = await wait_for(
             find_guess,
-            f"no pod waits on {self._starter.preparer.node} for {len(ids)} cards of {vendor.resources.count}, expected"
+            f"no pod waits on {self._starter.preparer.node} for {len(ids)} tiles of {kind.resource}, expected"
             " one with an allocation in its annotations; is the scheduler running?",
             deadline_s=deadline_s,
             clock=self._clock,
         )
         where = f"{read_pod_ref(guess.pod)}: container {guess.container}"
-        await self._starter.until_deserted(guess.shares, where, deadline_s)
-        token = self._starter.answer(vendor.resources.count, ids)
+        await self._starter.until_deserted(guess.given.shares, where, deadline_s)
+        token = self._starter.answer(kind.resource, ids)
         edits = await self._starter.preparer.prepare(
-            vendor, guess.pod, guess.container, token=token, ids=ids, shares=guess.shares
+            kind, guess.pod, guess.container, token=token, ids=ids, given=guess.given
         )
         return token, edits
 
-    def guess(self, vendor: Vendor, count: int) -> Guess | None:
-        given = {(tile.pod.uid, tile.container) for tile in self._store if tile.resource == vendor.resources.count}
+    def guess(self, kind: TileKind, count: int) -> Guess | None:
+        answered = {(tile.pod.uid, tile.container) for tile in self._store if tile.resource == kind.resource}
         waiting = [pod for pod in self._pods() if pod.status.phase not in BEGUN and not pod.metadata.deletion_timestamp]
         for pod in sorted(waiting, key=_bound_at):
             for container in container_names(pod):
-                if (pod.metadata.uid, container) in given:
+                if (pod.metadata.uid, container) in answered or count_tiles(pod, container, kind.resource) != count:
                     continue
                 with suppress(StartRefused):  # one pod that cannot be read is in nobody else's way
-                    shares = self._starter.preparer.shares_of(pod, vendor, container)
-                    if shares is None or len(shares) != count:
-                        continue
-                    return Guess(pod, container, shares)
+                    if given := self._starter.preparer.given_to(pod, kind.vendor, container):
+                        return Guess(pod, container, given)
         return None
 
-    async def start(self, vendor: Vendor, ids: frozenset[str]) -> None:
+    async def start(self, kind: TileKind, ids: frozenset[str]) -> None:
         """Nothing is made here: the guess is checked."""
         tiles = {tile.token: tile for tile in self._store}
         deadline_s = self._clock.monotonic_s() + self._patience_s
-        for holder in await self._starter.holders(vendor, ids, deadline_s):
+        for holder in await self._starter.holders(kind, ids, deadline_s):
             tile = tiles.get(holder.token)
             if tile is None or (tile.pod.uid, tile.container) != (holder.pod_uid, holder.container):
                 other = f"{tile.pod}, container {tile.container}" if tile else "nobody"

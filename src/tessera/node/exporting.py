@@ -82,7 +82,7 @@ class NodeCollector(Collector):
             "vGPU_device_memory_limit_in_bytes",
             "Memory that the container may use of the card.",
             TILE_LABELS,
-            [(labels, memory_mib * MIB) for labels, memory_mib in dict(self._shares()).items()],
+            [(labels, memory_mib * MIB) for labels, memory_mib in dict(self._limits()).items()],
         )
         yield _gauge(
             "tessera_stray_containers",
@@ -94,12 +94,13 @@ class NodeCollector(Collector):
     def _labels(self, card: Device) -> tuple[str, ...]:
         return self._node, str(card.index), card.uuid, card.model
 
-    def _shares(self) -> Iterator[tuple[tuple[str, ...], int]]:
-        """A container that was given tiles twice is here twice."""
+    def _limits(self) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Where there is one. A container that was given tiles twice is here twice."""
         for tile in self._tiles():
             for position, share in enumerate(tile.shares):
                 labels = (tile.pod.namespace, tile.pod.name, tile.container, str(position), share.uuid)
-                yield labels, share.memory_mib
+                if share.memory_mib:
+                    yield labels, share.memory_mib
 
     def _pair(
         self, new: str, old: str, text: str, labels: Sequence[tuple[str, str]], samples: Samples

@@ -62,21 +62,20 @@ def describe(node: str, cards: Cards, tiles: Iterable[Tile]) -> Inventory:
     for link in cards.inventory.links:
         links.setdefault(link.one, []).append(Link(uuid=link.other, score=link.score))
         links.setdefault(link.other, []).append(Link(uuid=link.one, score=link.score))
-    holders: dict[str, list[Holder]] = {}
+    holders: dict[str, dict[tuple[str, str], Holder]] = {}
     for tile in tiles:
         for share in tile.shares:
-            holders.setdefault(share.uuid, []).append(
-                Holder(
-                    namespace=tile.pod.namespace,
-                    pod=tile.pod.name,
-                    pod_uid=tile.pod.uid,
-                    container=tile.container,
-                    memory_mib=share.memory_mib,
-                    cores_percent=share.cores_percent,
-                )
+            # A container of a claim that names its cards by count too has two tiles, and is one holder.
+            holders.setdefault(share.uuid, {})[tile.pod.uid, tile.container] = Holder(
+                namespace=tile.pod.namespace,
+                pod=tile.pod.name,
+                pod_uid=tile.pod.uid,
+                container=tile.container,
+                memory_mib=share.memory_mib,
+                cores_percent=share.cores_percent,
             )
     described = [
-        _card(device, cards.reasons, links.get(device.uuid, []), holders.get(device.uuid, []))
+        _card(device, cards.reasons, links.get(device.uuid, []), list(holders.get(device.uuid, {}).values()))
         for device in cards.inventory.devices
     ]
     return Inventory(node=node, cards=described)

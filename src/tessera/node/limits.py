@@ -1,7 +1,7 @@
 """The limits file of a tile, mounted into its container: what the in-container library enforces.
 
 Plain lines, a word and its values, because C reads it on the way of an allocation. A word that a reader does not know
-is for a later release and is passed over.
+is for a later release and is passed over. A figure of 0 is no limit.
 """
 
 from tessera.node.tiles import Tile

@@ -1,4 +1,4 @@
-"""The device plugin of one vendor: what the kubelet calls.
+"""The device plugin of one kind of tiles: what the kubelet calls.
 
 `Allocate` answers by the tiles alone, so it never has to guess which pod it is for; `PreStartContainer` decides.
 """
@@ -9,7 +9,6 @@ import grpc
 import structlog
 
 from tessera.errors import TesseraError
-from tessera.model.catalogue import Vendor
 from tessera.node.early import EarlyStarter
 from tessera.node.kubelet import PLUGIN_API
 from tessera.node.news import News
@@ -32,7 +31,7 @@ from tessera.node.protocols.device_plugin_pb2 import (
 from tessera.node.rpc import Context, stream, unary
 from tessera.node.starting import Starter
 from tessera.node.tile_store import TileStore
-from tessera.node.tiles import cdi_name, mount_point
+from tessera.node.tiles import TileKind, cdi_name, mount_point
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 OPTIONS = DevicePluginOptions(pre_start_required=True)
@@ -43,8 +42,8 @@ Health = Callable[[], Mapping[str, bool]]
 class TilePlugin:
     """`health` gives every tile and whether it is healthy, `news` tells when that may have changed."""
 
-    def __init__(self, vendor: Vendor, starter: Starter, store: TileStore, health: Health, news: News) -> None:
-        self.vendor = vendor
+    def __init__(self, kind: TileKind, starter: Starter, store: TileStore, health: Health, news: News) -> None:
+        self.kind = kind
         self._starter = starter
         self._store = store
         self._health = health
@@ -65,7 +64,7 @@ class TilePlugin:
                 if health != told:
                     told = health
                     ill = sum(not healthy for healthy in health.values())
-                    log.info("tiles told", resource=self.vendor.resources.count, tiles=len(health), unhealthy=ill)
+                    log.info("tiles told", resource=self.kind.resource, tiles=len(health), unhealthy=ill)
                     yield _describe(health)
                 await changed.wait()
         finally:
@@ -75,19 +74,19 @@ class TilePlugin:
         try:
             answers = [await self._answer(frozenset(asked.devices_ids)) for asked in request.container_requests]
         except TesseraError as error:
-            log.warning("container not admitted", resource=self.vendor.resources.count, why=str(error))
+            log.warning("container not admitted", resource=self.kind.resource, why=str(error))
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         return AllocateResponse(container_responses=answers)
 
     async def _answer(self, ids: frozenset[str]) -> ContainerAllocateResponse:
-        token = self._starter.answer(self.vendor.resources.count, ids)
+        token = self._starter.answer(self.kind.resource, ids)
         return ContainerAllocateResponse(
             mounts=[self._tile_mount(token)], cdi_devices=[CDIDevice(name=cdi_name(token))]
         )
 
     def _tile_mount(self, token: str) -> Mount:
         return Mount(
-            container_path=mount_point(self.vendor.name),
+            container_path=mount_point(self.kind.vendor.name),
             host_path=str(self._store.directory(token)),
             read_only=True,
         )
@@ -100,13 +99,13 @@ class TilePlugin:
         try:
             await self._start(frozenset(request.devices_ids))
         except TesseraError as error:
-            log.warning("container not started", resource=self.vendor.resources.count, why=str(error))
+            log.warning("container not started", resource=self.kind.resource, why=str(error))
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
         self._news.spread()
         return PreStartContainerResponse()
 
     async def _start(self, ids: frozenset[str]) -> None:
-        await self._starter.start(self.vendor, ids)
+        await self._starter.start(self.kind, ids)
 
     def handler(self) -> grpc.GenericRpcHandler:
         methods = {
@@ -127,13 +126,13 @@ class EarlyPlugin(TilePlugin):
     """For a container runtime without CDI: everything is in the answer to `Allocate`."""
 
     def __init__(
-        self, vendor: Vendor, early: EarlyStarter, starter: Starter, store: TileStore, health: Health, news: News
+        self, kind: TileKind, early: EarlyStarter, starter: Starter, store: TileStore, health: Health, news: News
     ) -> None:
-        super().__init__(vendor, starter, store, health, news)
+        super().__init__(kind, starter, store, health, news)
         self._early = early
 
     async def _answer(self, ids: frozenset[str]) -> ContainerAllocateResponse:
-        token, edits = await self._early.answer(self.vendor, ids)
+        token, edits = await self._early.answer(self.kind, ids)
         mounts = [
             Mount(container_path=mount.container_path, host_path=mount.host_path, read_only=mount.read_only)
             for mount in edits.mounts
@@ -144,4 +143,4 @@ class EarlyPlugin(TilePlugin):
         )
 
     async def _start(self, ids: frozenset[str]) -> None:
-        await self._early.start(self.vendor, ids)
+        await self._early.start(self.kind, ids)

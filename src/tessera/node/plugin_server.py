@@ -33,7 +33,7 @@ class PluginServer:
         self._kubelet = kubelet
         self._clock = clock
         self._backoff = Backoff(first_s=0.5, most_s=5.0)
-        self._resource = plugin.vendor.resources.count
+        self._resource = plugin.kind.resource
         self._socket = kubelet.plugins / f"tessera-{self._resource.replace('/', '_')}.sock"
         self.is_registered = False
 

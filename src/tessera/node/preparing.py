@@ -3,24 +3,35 @@
 import asyncio
 from collections.abc import Mapping
 
+import msgspec
 import structlog
 
-from tessera.errors import InvalidInput, StartRefused
+from tessera.errors import InvalidInput, InvalidQuantity, StartRefused
 from tessera.kube.pods import Pod
 from tessera.model.allocations import CardShare
 from tessera.model.annotations.binding import AllocationKeys
 from tessera.model.catalogue import Catalogue, Vendor
 from tessera.model.pod_allocations import read_pod_allocation
+from tessera.model.pod_documents import NO_RESOURCES
 from tessera.model.pods import read_pod_ref, read_pod_request
-from tessera.model.requests import PodRequest
+from tessera.model.quantities import count_of
+from tessera.model.requests import DeviceRequest, PodRequest
+from tessera.node.claimed import limit_share
 from tessera.node.tile_store import TileStore
-from tessera.node.tiles import Tile
+from tessera.node.tiles import Tile, TileKind
 from tessera.vendors.managers import DeviceManager
 from tessera.vendors.rendering import DEFAULT_HOOK_PATH, AllocationRequest, ContainerEdits
 from tessera.vendors.rules import refine
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 Shares = tuple[CardShare, ...]
+
+
+class Given(msgspec.Struct, frozen=True):
+    """What a container was given of one vendor's cards; `by_claim`, if they are its pod's as a whole."""
+
+    shares: Shares
+    by_claim: bool = False
 
 
 class Preparer:
@@ -41,14 +52,13 @@ class Preparer:
         self._hook_path = hook_path
 
     def asks(self, pod: Pod, vendor: Vendor, container: str) -> bool:
-        """Whether the container is to have cards of this vendor."""
+        """Whether the container is to have cards of this vendor for itself."""
         try:
-            devices = self._request_of(pod).containers[_position(pod, container)].devices
+            return self._asked_by(pod, vendor, container) is not None
         except InvalidInput as error:
             raise StartRefused(str(error)) from error
-        return any(device.vendor == vendor.name for device in devices)
 
-    def shares_of(self, pod: Pod, vendor: Vendor, container: str) -> Shares | None:
+    def given_to(self, pod: Pod, vendor: Vendor, container: str) -> Given | None:
         """None where the pod was given nothing, or nothing yet."""
         try:
             allocation = read_pod_allocation(pod, self._request_of(pod), self._keys, self.node)
@@ -56,34 +66,29 @@ class Preparer:
             raise StartRefused(str(error)) from error
         if allocation is None:
             return None
-        return allocation.of_vendor(vendor.name).containers[_position(pod, container)] or None
+        theirs, position = allocation.of_vendor(vendor.name), _position(pod, container)
+        if theirs.claimed:
+            return Given(theirs.claimed, by_claim=True)
+        return Given(theirs.containers[position]) if theirs.containers[position] else None
 
     async def prepare(
-        self, vendor: Vendor, pod: Pod, container: str, *, token: str, ids: frozenset[str], shares: Shares
+        self, kind: TileKind, pod: Pod, container: str, *, token: str, ids: frozenset[str], given: Given
     ) -> ContainerEdits:
         """Write the tile; from now on its container can be made."""
         ref = read_pod_ref(pod)
-        if len(shares) != len(ids):
+        if len(given.shares) != len(ids) and not given.by_claim:
             raise StartRefused(
-                f"{ref}: container {container} has {len(ids)} tiles of {vendor.resources.count} from the kubelet,"
-                f" expected {len(shares)}, as many as the cards that the scheduler gave it"
+                f"{ref}: container {container} has {len(ids)} tiles of {kind.resource} from the kubelet,"
+                f" expected {len(given.shares)}, as many as the cards that the scheduler gave it"
             )
-        request = AllocationRequest(
-            pod=ref,
-            container=container,
-            shares=shares,
-            node=self.node,
-            priority=self._priority_of(pod, vendor, container),
-            hook_path=self._hook_path,
-        )
-        edits = await asyncio.to_thread(self._managers[vendor.name].allocate, request)
+        request, edits = await asyncio.to_thread(self._render, kind.vendor, pod, container, given)
         tile = Tile(
             token=token,
-            resource=vendor.resources.count,
+            resource=kind.resource,
             ids=tuple(sorted(ids)),
             pod=ref,
             container=container,
-            shares=shares,
+            shares=request.shares,
         )
         try:
             self._store.write(tile, edits)
@@ -91,15 +96,44 @@ class Preparer:
             raise StartRefused(
                 f"{ref}: container {container} cannot be prepared: {error}; see the node's disk"
             ) from error
-        log.info("container prepared", pod=str(ref), container=container, cards=[share.uuid for share in shares])
+        log.info("container prepared", pod=str(ref), container=container, cards=[share.uuid for share in tile.shares])
         return edits
+
+    def _render(
+        self, vendor: Vendor, pod: Pod, container: str, given: Given
+    ) -> tuple[AllocationRequest, ContainerEdits]:
+        """Asks for the hardware, which may block."""
+        asked, manager = self._asked_by(pod, vendor, container), self._managers[vendor.name]
+        shares = given.shares
+        if given.by_claim and asked:
+            shares = tuple(limit_share(share, asked, manager.memory_mib(share.uuid)) for share in shares)
+        request = AllocationRequest(
+            pod=read_pod_ref(pod),
+            container=container,
+            shares=shares,
+            claimed=given.by_claim,
+            node=self.node,
+            priority=asked.priority if asked else 0,
+            hook_path=self._hook_path,
+        )
+        return request, manager.allocate(request)
 
     def _request_of(self, pod: Pod) -> PodRequest:
         return read_pod_request(pod, self._catalogue, refine)
 
-    def _priority_of(self, pod: Pod, vendor: Vendor, container: str) -> int:
+    def _asked_by(self, pod: Pod, vendor: Vendor, container: str) -> DeviceRequest | None:
         devices = self._request_of(pod).containers[_position(pod, container)].devices
-        return next((device.priority for device in devices if device.vendor == vendor.name), 0)
+        return next((device for device in devices if device.vendor == vendor.name), None)
+
+
+def count_tiles(pod: Pod, container: str, resource: str) -> int:
+    """How many tiles of a resource the kubelet hands to the container."""
+    parts = (*(pod.spec.init_containers or ()), *pod.spec.containers)
+    resources = parts[_position(pod, container)].resources or NO_RESOURCES
+    try:
+        return count_of(resources.first_of_limits().get(resource, 0))
+    except InvalidQuantity:
+        return 0
 
 
 def container_names(pod: Pod) -> list[str]:

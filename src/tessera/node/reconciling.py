@@ -9,21 +9,17 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from tessera.errors import InvalidInput, KubeletFailed
+from tessera.errors import KubeletFailed
 from tessera.kube.event_series import ObjectReference
 from tessera.kube.events import Recorder
 from tessera.kube.pods import Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
-from tessera.model.annotations.binding import AllocationKeys
-from tessera.model.catalogue import Catalogue
-from tessera.model.pod_allocations import read_pod_allocation
-from tessera.model.pods import read_pod_request
 from tessera.node.holders import Holder
 from tessera.node.kubelet import Kubelet
 from tessera.node.starting import Starter
+from tessera.node.strays import Strays
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import Tile
-from tessera.vendors.rules import refine
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 EVERY_S = 10.0
@@ -36,11 +32,10 @@ class Reconciliation:
 
     def __init__(
         self,
-        node: str,
-        catalogue: Catalogue,
         kubelet: Kubelet,
         store: TileStore,
         starter: Starter,
+        strays: Strays,
         recorder: Recorder,
         *,
         find_pod: Callable[[str], Pod | None],
@@ -48,12 +43,10 @@ class Reconciliation:
         removed: Callable[[], None] = lambda: None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self._node = node
-        self._catalogue = catalogue
-        self._keys: dict[str, AllocationKeys] = catalogue.allocation_keys()
         self._kubelet = kubelet
         self._store = store
         self._starter = starter
+        self._strays = strays
         self._recorder = recorder
         self._find_pod = find_pod
         self._has_ended = has_ended
@@ -74,7 +67,7 @@ class Reconciliation:
         """Without a checkpoint nobody knows who still comes for a tile, so none is removed."""
         if kept is not None:
             self._remove_over({holder.token for holder in kept})
-        strays = tuple(tile for tile in self._store if self._is_stray(tile))
+        strays = self._strays.among(self._store)
         for tile in strays:
             if tile not in self.strays:
                 self._tell(tile)
@@ -94,18 +87,6 @@ class Reconciliation:
         if tile is None:
             return self._store.age_s(token, time.time()) > YOUNG_S
         return self._find_pod(tile.pod.uid) is None and self._has_ended(tile.pod.uid)
-
-    def _is_stray(self, tile: Tile) -> bool:
-        pod = self._find_pod(tile.pod.uid)
-        if pod is None:
-            return False
-        try:
-            request = read_pod_request(pod, self._catalogue, refine)
-            allocation = read_pod_allocation(pod, request, self._keys, self._node)
-        except InvalidInput:
-            return True
-        given = () if allocation is None else allocation.containers
-        return not any(set(tile.shares) <= set(shares) for shares in given)
 
     def _tell(self, tile: Tile) -> None:
         about = ObjectReference(kind="Pod", name=tile.pod.name, namespace=tile.pod.namespace, uid=tile.pod.uid)

@@ -10,13 +10,13 @@ from typing import TypeVar
 
 from tessera.kube.pods import Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
-from tessera.model.catalogue import Catalogue, Vendor
+from tessera.model.catalogue import Catalogue
 from tessera.model.pods import read_pod_ref
 from tessera.node.holders import Holder, holders_of
 from tessera.node.kubelet import Kubelet
-from tessera.node.preparing import Preparer, Shares
+from tessera.node.preparing import Given, Preparer, Shares
 from tessera.node.tile_store import TileStore
-from tessera.node.tiles import Tile
+from tessera.node.tiles import Tile, TileKind
 from tessera.node.waiting import wait_for
 from tessera.vendors.managers import DeviceManager
 from tessera.vendors.rendering import DEFAULT_HOOK_PATH
@@ -65,15 +65,15 @@ class Starter:
             if not self._answered[key]:
                 del self._answered[key]
 
-    async def start(self, vendor: Vendor, ids: frozenset[str]) -> None:
+    async def start(self, kind: TileKind, ids: frozenset[str]) -> None:
         """Returns once every container for which these tiles may be is ready to be made."""
         deadline_s = self._clock.monotonic_s() + self._patience_s
-        for holder in await self.holders(vendor, ids, deadline_s):
-            await self._prepare(vendor, holder, deadline_s)
+        for holder in await self.holders(kind, ids, deadline_s):
+            await self._prepare(kind, holder, deadline_s)
 
-    async def holders(self, vendor: Vendor, ids: frozenset[str], deadline_s: float) -> tuple[Holder, ...]:
+    async def holders(self, kind: TileKind, ids: frozenset[str], deadline_s: float) -> tuple[Holder, ...]:
         """Several where an app container took over the tiles of an init container."""
-        resource, named = vendor.resources.count, ", ".join(sorted(ids))
+        resource, named = kind.resource, ", ".join(sorted(ids))
         return await self._until(
             lambda: self._find_holders(resource, ids),
             f"{resource} {named}: the kubelet names no container for it",
@@ -87,7 +87,7 @@ class Starter:
             holders_of(resource, ids, await self._kubelet.list_holders(), kept, answered) or None
         )
 
-    async def _prepare(self, vendor: Vendor, holder: Holder, deadline_s: float) -> None:
+    async def _prepare(self, kind: TileKind, holder: Holder, deadline_s: float) -> None:
         name = f"{holder.namespace}/{holder.pod}" if holder.pod else f"with UID {holder.pod_uid}"
         node = self.preparer.node
 
@@ -97,17 +97,17 @@ class Starter:
         pod = await self._until(find_pod, f"pod {name} is not known to the API server as one of {node}", deadline_s)
         where = f"{read_pod_ref(pod)}: container {holder.container}"
 
-        async def find_shares() -> Shares | None:
-            return self.preparer.shares_of(self._find_pod(holder) or pod, vendor, holder.container)
+        async def find_given() -> Given | None:
+            return self.preparer.given_to(self._find_pod(holder) or pod, kind.vendor, holder.container)
 
-        shares = await self._until(
-            find_shares,
-            f"{where} was given no {vendor.resources.count} by the scheduler, expected an allocation in the pod's"
+        given = await self._until(
+            find_given,
+            f"{where} was given no {kind.resource} by the scheduler, expected an allocation in the pod's"
             f" annotations; is the scheduler running, and does the pod fit on {node}?",
             deadline_s,
         )
-        await self.until_deserted(shares, where, deadline_s)
-        await self.preparer.prepare(vendor, pod, holder.container, token=holder.token, ids=holder.ids, shares=shares)
+        await self.until_deserted(given.shares, where, deadline_s)
+        await self.preparer.prepare(kind, pod, holder.container, token=holder.token, ids=holder.ids, given=given)
 
     async def until_deserted(self, shares: Shares, where: str, deadline_s: float) -> None:
         """Processes of a pod that was deleted by force may still be on a card: wait for their end."""

@@ -3,6 +3,9 @@
 A tile stands for no card until its container starts. Only its health must be said earlier: of an unhealthy card the
 tiles that are in use there and as many free ones turn unhealthy, so that what the kubelet counts as free is what the
 healthy cards have free.
+
+A claim is for a pod as a whole, and each of its containers holds one tile that says so. Those tiles stand for no room
+on cards, so there are as many as a node can have containers, and they are always healthy.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -10,15 +13,42 @@ from collections.abc import Collection, Mapping, Sequence
 import msgspec
 
 from tessera.model.allocations import CardShare
+from tessera.model.annotations import keys
+from tessera.model.catalogue import Vendor
 from tessera.model.devices import Device
 from tessera.model.requests import PodRef
 
 CDI_KIND = "tessera.io/tile"
 MOUNT_POINT = "/etc/tessera"
+MOST_CONTAINERS = 2048
+"""Of 250 pods, more than which no kubelet is made to run, with eight containers each."""
+CLAIM_TILES: Mapping[str, bool] = {f"tile-{number}": True for number in range(MOST_CONTAINERS)}
+
+
+class TileKind(msgspec.Struct, frozen=True):
+    """By which resource the kubelet counts these tiles, and whose cards they become."""
+
+    resource: str
+    vendor: Vendor
+
+    @property
+    def by_claim(self) -> bool:
+        return self.resource == keys.CLAIM
+
+
+def tiles_of(vendor: Vendor) -> TileKind:
+    return TileKind(vendor.resources.count, vendor)
+
+
+def claim_tiles_of(vendor: Vendor) -> TileKind:
+    return TileKind(keys.CLAIM, vendor)
 
 
 class Tile(msgspec.Struct, frozen=True, kw_only=True):
-    """What one container was given of one vendor's cards. `token` is its name, `ids` are the kubelet's for it."""
+    """What one container was given of one vendor's cards. `token` is its name, `ids` are the kubelet's for it.
+
+    By a claim there are more cards than ids, or fewer.
+    """
 
     token: str
     resource: str

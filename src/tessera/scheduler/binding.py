@@ -4,7 +4,7 @@ kube-scheduler repeats what it got no answer to, so a Binding that landed alread
 land stands in the way of another.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 import structlog
@@ -40,15 +40,26 @@ class Binder:
         self._world = world
         self._find_pod = find_pod
         self._hold_back = hold_back
+        self.refused: Callable[[str], None] = lambda _: None
+        """Told the UID of a pod that is not bound where it was to be."""
+        self.rally: Callable[[Pod], Awaitable[None]] = _go
+        """Returns when the pod may be bound: others may have to come first."""
 
     async def bind(self, args: BindingArgs) -> None:
         """Returns once the pod is on the node, by this Binding or an earlier one; BindRefused, if it is not."""
         key = ObjectKey(args.pod_namespace, args.pod_name)
-        async with self._commits.turn_of(key):
-            try:
+        try:
+            pod = self._find_pod(key) or await self._commits.read(key)
+            if not self._is_there(pod, args):
+                await self.rally(pod)
+            async with self._commits.turn_of(key):
                 await self._bind(key, args)
-            except InvalidInput as error:
-                raise BindRefused(str(error)) from error
+        except BindRefused:
+            self.refused(args.pod_uid)
+            raise
+        except InvalidInput as error:
+            self.refused(args.pod_uid)
+            raise BindRefused(str(error)) from error
 
     async def _bind(self, key: ObjectKey, args: BindingArgs) -> None:
         pod = self._find_pod(key) or await self._commits.read(key)
@@ -86,6 +97,10 @@ class Binder:
         allocation = self._commits.take(ref, request, node)
         await self._commits.write(ref, request, allocation, partial(_bind_pod, pod, node))
         log.info("pod bound", pod=str(ref), node=node, cards=len(allocation.shares))
+
+
+async def _go(_: Pod) -> None:
+    """Whoever is in no gang waits for nobody."""
 
 
 async def _bind_pod(pod: Pod, node: str, client: Client, annotations: dict[str, str]) -> None:

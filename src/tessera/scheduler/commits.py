@@ -28,13 +28,13 @@ from tessera.model.allocations import Allocation
 from tessera.model.annotations.binding import bind_marks
 from tessera.model.refusals import render
 from tessera.model.requests import PodRef, PodRequest
+from tessera.scheduler.card_leases import CardLeases
 from tessera.scheduler.fences import fence_pod
 from tessera.scheduler.offers import Offers
-from tessera.scheduler.world import World
+from tessera.scheduler.world import FOREVER, World
 
 WRITE_S = Fence().write_timeout
 """How long one call to the API may take; a leader's successor counts on it, and kube-scheduler waits ten seconds."""
-FOREVER = float("inf")
 Write = Callable[[Client, dict[str, str]], Awaitable[None]]
 
 
@@ -73,6 +73,7 @@ class Commits:
         world: World,
         offers: Offers,
         *,
+        leases: CardLeases,
         may_write: Callable[[], bool] = lambda: True,
         lost: Callable[[ObjectKey], None],
         write_s: float = WRITE_S,
@@ -82,6 +83,7 @@ class Commits:
         self._world = world
         self._ledger = world.ledger
         self._offers = offers
+        self._leases = leases
         self._may_write = may_write
         self._lost = lost
         self._clock = clock
@@ -112,7 +114,7 @@ class Commits:
         if row is None:
             raise BindRefused(f"{ref}: {node}: {self._world.why_unknown(node)}")
         judged, decider = judged or request, self._world.decider
-        offered = self._offers.take(ref.uid, node)
+        offered = self._offers.take(ref.uid, request, node)
         found = self._reserve(ref, request, offered) or self._reserve(ref, request, decider.allocate(judged, row))
         if found is None:
             self._offers.withdraw_all(node)
@@ -126,9 +128,10 @@ class Commits:
         key = ObjectKey(ref.namespace, ref.name)
         try:
             annotations = self._marks(allocation)
+            await self._take_leases(ref, allocation)
             if not self._may_write():
                 raise BindRefused(f"{key}: this scheduler does not lead any more; another one will decide on the pod")
-        except TesseraError:
+        except (TesseraError, asyncio.CancelledError):
             self.free(ref.uid)
             raise
         try:
@@ -138,6 +141,15 @@ class Commits:
             raise
         if self._ledger.holding(ref.uid) is not None:  # else the pod has come to its end meanwhile
             self._ledger.adopt(ref, request, allocation)
+
+    async def _take_leases(self, ref: PodRef, allocation: Allocation) -> None:
+        """Of cards that are claimed. They are given back when the ledger has let go of the cards."""
+        if not allocation.claimed:
+            return
+        if not self._may_write():
+            raise BindRefused(f"{ref}: this scheduler does not lead any more; another one will decide on the pod")
+        cards, is_shared = self._world.cards_of(allocation), self._world.shares_cards(allocation)
+        await self._leases.acquire(ref, cards, shared=is_shared)
 
     def free(self, uid: str) -> None:
         """Give back what we reserved; not what the API has shown to be the pod's meanwhile."""
@@ -194,9 +206,6 @@ class Commits:
         return allocation
 
     def _marks(self, allocation: Allocation) -> dict[str, str]:
-        fleet = self._ledger.fleet
-        uuids = fleet.uuids[fleet.row_of[allocation.node]]
-        indexes = {uuid: position for position, uuid in enumerate(uuids)}
-        now = int(self._clock.wall().timestamp())
+        indexes, now = self._world.card_ids(allocation.node), int(self._clock.wall().timestamp())
         annotations, _ = bind_marks(allocation, indexes, self._world.reader.allocation_keys, now)
         return annotations

@@ -1,26 +1,26 @@
 """The KubeSchedulerConfiguration under which the stock kube-scheduler works for us.
 
-Our scores must decide between nodes that a pod has no preference for, and must not outweigh a preference that it has.
-kube-scheduler adds scores up, so the weights say it: what spreads by CPU and memory is off, what a pod asks for
-(affinity, spreading, taints) weighs more than our whole range, and of our own range a thousand levels are used.
-
 The extender stands there twice. Whether a pod fits and that it is bound is asked of pods that want cards. Which node is
 best is asked of all pods of our profiles: one without cards is best where it takes no CPU from cards that are free.
-Where those weights leave the decision to us anyway, the first question is answered with the best node alone.
+Where the weights (`weighing`) leave the decision to us anyway, the first question is answered with the best node alone.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tessera.errors import InvalidRequest
 from tessera.model.annotations.keys import CLAIM
 from tessera.model.catalogue import Catalogue
 from tessera.model.extender import CHOOSE
+from tessera.scheduler.weighing import Document, weigh_profile
 
 PROFILES = ("hami-scheduler", "gpu-scheduler")
-OUTWEIGHING = 250  # one hundred points of a plugin, so weighted, exceed ten times our thousand levels
-PREFERENCES = ("TaintToleration", "NodeAffinity", "PodTopologySpread", "InterPodAffinity")
-SILENCED = ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "ImageLocality", "VolumeBinding")
 EXTENDER_TIMEOUT = "10s"
+EVERY_NODE = 100
+CLIENT: Document = {"qps": 1000, "burst": 2000}
+ELECTION: Document = {"resourceName": PROFILES[0], "resourceNamespace": "kube-system"}
+SCORING: Document = {"prioritizeVerb": "prioritize", "weight": 1}
+ALL_NODES, BEST_NODE = "filter", CHOOSE.removeprefix("/")
+"""What filter answers with. The best node alone will do where nothing but our scores counts."""
 
 
 class Endpoint(NamedTuple):
@@ -32,62 +32,40 @@ class Endpoint(NamedTuple):
 
 def scheduler_configuration(
     catalogue: Catalogue, endpoint: Endpoint, *, kubeconfig: str = "", leader_elect: bool = True
-) -> dict[str, Any]:
+) -> Document:
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": kubeconfig, "qps": 1000, "burst": 2000},
-        "leaderElection": {
-            "leaderElect": leader_elect,
-            "resourceName": PROFILES[0],
-            "resourceNamespace": "kube-system",
-        },
-        "percentageOfNodesToScore": 100,
-        "profiles": [_profile(name) for name in PROFILES],
-        "extenders": [_deciding(catalogue, endpoint), _scoring(endpoint)],
+        "clientConnection": {"kubeconfig": kubeconfig, **CLIENT},
+        "leaderElection": {"leaderElect": leader_elect, **ELECTION},
+        "percentageOfNodesToScore": EVERY_NODE,
+        "profiles": [weigh_profile({"schedulerName": name}) for name in PROFILES],
+        "extenders": [deciding(catalogue, endpoint, BEST_NODE), scoring(endpoint)],
     }
 
 
-def _profile(name: str) -> dict[str, Any]:
-    return {
-        "schedulerName": name,
-        "plugins": {
-            "score": {
-                "disabled": [{"name": plugin} for plugin in (*SILENCED, *PREFERENCES)],
-                "enabled": [{"name": plugin, "weight": OUTWEIGHING} for plugin in PREFERENCES],
-            }
-        },
-        "pluginConfig": [
-            {
-                "name": "PodTopologySpread",
-                "args": {
-                    "apiVersion": "kubescheduler.config.k8s.io/v1",
-                    "kind": "PodTopologySpreadArgs",
-                    "defaultingType": "List",
-                    "defaultConstraints": [],
-                },
-            }
-        ],
-    }
-
-
-def _deciding(catalogue: Catalogue, endpoint: Endpoint) -> dict[str, Any]:
-    names = (*catalogue.managed_resources(), CLAIM)  # the webhook adds the last to pods with a claim
+def deciding(catalogue: Catalogue, endpoint: Endpoint, filter_verb: str) -> Document:
+    """The extender that is asked about pods that want cards, and about no others."""
     return {
         **_reaching(endpoint),
-        "filterVerb": CHOOSE.removeprefix("/"),
+        "filterVerb": filter_verb,
         "bindVerb": "bind",
         "ignorable": False,
-        "managedResources": [{"name": name, "ignoredByScheduler": True} for name in names],
+        "managedResources": [{"name": name, "ignoredByScheduler": True} for name in managed_resources(catalogue)],
     }
 
 
-def _scoring(endpoint: Endpoint) -> dict[str, Any]:
-    """Without it kube-scheduler goes on: a pod without cards need not wait for us."""
-    return {**_reaching(endpoint), "prioritizeVerb": "prioritize", "weight": 1, "ignorable": True}
+def managed_resources(catalogue: Catalogue) -> tuple[str, ...]:
+    """By these a pod is one that wants cards; the webhook adds the last to pods that claim some."""
+    return (*catalogue.managed_resources(), CLAIM)
 
 
-def _reaching(endpoint: Endpoint) -> dict[str, Any]:
+def scoring(endpoint: Endpoint) -> Document:
+    """The one that is asked about all pods. Without it kube-scheduler goes on: who wants no cards need not wait."""
+    return {**_reaching(endpoint), **SCORING, "ignorable": True}
+
+
+def _reaching(endpoint: Endpoint) -> Document:
     return {
         "urlPrefix": endpoint.url.rstrip("/"),
         "httpTimeout": EXTENDER_TIMEOUT,
@@ -96,7 +74,7 @@ def _reaching(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def _transport(endpoint: Endpoint) -> dict[str, Any]:
+def _transport(endpoint: Endpoint) -> Document:
     """kube-scheduler verifies nobody if it is given no authority, and does not say so."""
     scheme, _, host = endpoint.url.partition("://")
     if scheme not in ("http", "https") or not host:

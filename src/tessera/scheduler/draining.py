@@ -60,6 +60,10 @@ class Draining:
             return False
         return pod.status.has_running_containers and pod.metadata.uid not in self._ended_on[node]
 
+    def may_linger(self, node: str, uid: str) -> bool:
+        """The same of a pod of which no more is known than that it was there."""
+        return node in self._ended_on and self._node_exists(node) and uid not in self._ended_on[node]
+
     def agent_changed(self, change: Change[AgentLease]) -> None:
         before, after = change.before and change.before.node, change.after and change.after.node
         if before and before != after:

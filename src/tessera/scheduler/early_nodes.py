@@ -10,7 +10,7 @@ from tessera.engine.ledger import Holding
 from tessera.errors import BindRefused
 from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import Pod
-from tessera.model.annotations.keys import LATE_BINDING
+from tessera.model.annotations.keys import CLAIM, LATE_BINDING
 from tessera.model.requests import PodRef, PodRequest
 from tessera.scheduler.nodes import CachedNode
 from tessera.scheduler.world import World
@@ -37,9 +37,10 @@ class EarlyNodes:
         """BindRefused, while a pod that could be mistaken for this one is on its way to the node."""
         if not self._is_early(node):
             return
-        wanted = _counts(request)
+        wanted = _counts(request, claims=request.claim is not None)
         for holding in self._world.ledger.holdings_on(node):
-            if holding.ref.uid != ref.uid and wanted & _counts(holding.request) and self._is_on_its_way(holding):
+            alike = wanted & _counts(holding.request, claims=bool(holding.allocation.claimed))
+            if holding.ref.uid != ref.uid and alike and self._is_on_its_way(holding):
                 raise BindRefused(
                     f"{ref}: {node} has no CDI and is about to start {holding.ref}, which asks for as many cards;"
                     " the pod is tried again"
@@ -58,5 +59,7 @@ class EarlyNodes:
         return not any(said.type in TAKEN_IN for said in pod.status.conditions or ())
 
 
-def _counts(request: PodRequest) -> set[tuple[str, int]]:
-    return {(device.vendor, device.count) for container in request.containers for device in container.devices}
+def _counts(request: PodRequest, *, claims: bool) -> set[tuple[str, int]]:
+    """What the kubelet is asked for; by every container of a pod with a claim the same."""
+    asked = {(device.vendor, device.count) for container in request.containers for device in container.devices}
+    return {*asked, *([(CLAIM, 1)] if claims else [])}

@@ -17,6 +17,7 @@ from tessera.kube.pods import Pod
 from tessera.model.annotations.keys import MIG_ALLOCATIONS
 from tessera.model.annotations.mig import decode_mig_allocations
 from tessera.model.catalogue import ResourceRole
+from tessera.model.requests import Role
 from tessera.scheduler.hami_names import CARDS, QUOTAS, SHARES, SLICES, Table
 from tessera.scheduler.world import World
 
@@ -126,8 +127,11 @@ def _cards_of(fleet: Fleet, row: int) -> Iterator[Row]:
 
 
 def share_rows(holding: Holding) -> Iterator[Row]:
+    """What a pod holds by a claim is told of its first app container: all of them use it, and it is there once."""
     ref, allocation = holding.ref, holding.allocation
-    for position, shares in enumerate(allocation.containers):
+    roles = [container.role for container in holding.request.containers]
+    first = roles.index(Role.APP) if Role.APP in roles else 0
+    for position, shares in (*enumerate(allocation.containers), (first, allocation.claimed)):
         for share in shares:
             memory = share.memory_mib * MIB
             yield ref.namespace, allocation.node, ref.name, position, escaped(share.uuid), memory, share.cores_percent

@@ -142,7 +142,13 @@ class LateAllocator:
 
 
 def _as_on_node(request: PodRequest) -> PodRequest:
-    host = HostRequest(cpu_milli=request.host.cpu_milli, memory_bytes=request.host.memory_bytes, tolerations=ANY_TAINT)
+    """Who put the pod there knows the pod's own rules, and nothing of the nodes that a claim or a pin is for."""
+    host = HostRequest(
+        cpu_milli=request.host.cpu_milli,
+        memory_bytes=request.host.memory_bytes,
+        node_terms=request.host.node_terms if request.claim else (),
+        tolerations=ANY_TAINT,
+    )
     return msgspec.structs.replace(request, host=host)
 
 

@@ -25,7 +25,8 @@ from tessera.scheduler.reading import OVER
 from tessera.scheduler.unplaced import explain_unplaced, insufficient
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-AT_ONCE = 16
+AT_ONCE = 1024
+"""Members of a gang wait for each other before they are bound: a gang may have as many."""
 TRY_AGAIN_S = 1.0
 
 

@@ -4,6 +4,8 @@ kube-scheduler decides on the next pod before the last one's bind has reached us
 for its pod for two seconds, and the next pod is scored as if the first were there: a burst spreads over the nodes it
 will really fill. An offer is a guess, and never the reason why a pod has to wait: where no node is left but for offers,
 they do not count.
+
+What is kept for a gang is no guess. It is firm: it stands in the way of others until it is taken, given back, or late.
 """
 
 from collections.abc import Callable, Generator
@@ -18,9 +20,13 @@ OFFER_S = 2.0
 
 
 class Offers:
+    """`freed` is told when something firm is given back."""
+
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._open: dict[str, Holding] = {}
+        self._firm: dict[str, Holding] = {}
+        self.freed: Callable[[], None] = lambda: None
 
     def make(
         self, ref: PodRef, request: PodRequest, allocation: Allocation, now_s: float, *, last_s: float = OFFER_S
@@ -29,6 +35,16 @@ class Offers:
         if self._ledger.holding(ref.uid) is None:
             self._reserve(ref, request, allocation, now_s + last_s)
 
+    def keep(self, uid: str) -> None:
+        """What the ledger has reserved for the pod is a firm offer."""
+        holding = self._ledger.holding(uid)
+        assert holding is not None
+        self._firm[uid] = holding
+
+    def firm(self, uid: str) -> Holding | None:
+        offer = self._firm.get(uid)
+        return offer if offer is not None and self._is_still_ours(offer) else None
+
     def _reserve(self, ref: PodRef, request: PodRequest, allocation: Allocation, expires_at: float) -> None:
         with suppress(LedgerConflict):
             self._ledger.reserve(ref, request, allocation, expires_at=expires_at)
@@ -36,20 +52,30 @@ class Offers:
             assert holding is not None
             self._open[ref.uid] = holding
 
-    def take(self, uid: str, node: str) -> Allocation | None:
-        """The cards offered to the pod on this node; the offer is over, whichever node it was for."""
-        offer = self._open.get(uid)
+    def take(self, uid: str, request: PodRequest, node: str) -> Allocation | None:
+        """The cards offered to the pod on this node; the offer is over, whichever node it was for.
+
+        A claim may be another one by now, or have cards that it had not then: what was offered then will not do.
+        """
+        offer = self._open.get(uid) or self._firm.get(uid)
         self.withdraw(uid)
-        return offer.allocation if offer is not None and offer.allocation.node == node else None
+        if offer is None or offer.allocation.node != node or offer.request != request:
+            return None
+        return offer.allocation
 
     def withdraw(self, uid: str) -> None:
-        offer = self._open.pop(uid, None)
+        offer = self._open.pop(uid, None) or self._firm.pop(uid, None)
         if offer is not None and self._is_still_ours(offer):
             self._ledger.release(uid)
 
     def expire(self, now_s: float) -> None:
         for uid in [uid for uid, offer in self._open.items() if offer.expires_at <= now_s]:
             self.withdraw(uid)
+        late = [uid for uid, offer in self._firm.items() if offer.expires_at <= now_s]
+        for uid in late:
+            self.withdraw(uid)
+        if late:
+            self.freed()
 
     def nodes(self) -> set[str]:
         return {offer.allocation.node for offer in self._open.values() if self._is_still_ours(offer)}
@@ -58,6 +84,11 @@ class Offers:
         """Somebody who has decided comes before everybody who may."""
         for uid in [uid for uid, offer in self._open.items() if offer.allocation.node == node]:
             self.withdraw(uid)
+
+    def withdraw_soft(self) -> None:
+        """The same on all nodes."""
+        for node in self.nodes():
+            self.withdraw_all(node)
 
     @contextmanager
     def set_aside(self, concerned: Callable[[Holding], bool]) -> Generator[None]:

@@ -13,10 +13,13 @@ import numpy as np
 from tessera.engine.arrays import Bools, Floats, Longs, Rows
 from tessera.engine.ledger import State
 from tessera.engine.quota import check_request
+from tessera.errors import ClaimUnmet, InvalidInput
+from tessera.kube.pods import Pod
 from tessera.model.extender import MAX_SCORE
 from tessera.model.pods import read_pod_ref
 from tessera.model.refusals import Refusal, render
 from tessera.model.requests import PodRef, PodRequest
+from tessera.scheduler.gangs import Gangs
 from tessera.scheduler.offers import Offers
 from tessera.scheduler.world import World
 
@@ -40,40 +43,69 @@ class Phases:
         self._world = world
         self._fleet = world.ledger.fleet
         self.offers = Offers(world.ledger)
+        self.offers.freed = lambda: world.freed()
+        self.gangs = Gangs(world, self.offers, self._is_within_quota)
         self._seen: dict[str, None] = {}
-        self.refused: Callable[[PodRef, PodRequest], None] = lambda _, __: None  # told of pods that no node can take
+        self.refused: Callable[[PodRef, PodRequest | None], None] = lambda _, __: None
+        """Told of pods that no node can take; without a request, if it must be read anew when there is room."""
 
     def filter(self, pod: object, names: Sequence[str], now_s: float) -> Verdict:
-        ref, request = read_pod_ref(pod), self._world.request_of(pod)
+        ref = read_pod_ref(pod)
+        asked = self._ask(ref, pod, names, now_s)
+        return self._filter(ref, asked, names, now_s) if isinstance(asked, PodRequest) else asked
+
+    def _filter(self, ref: PodRef, request: PodRequest, names: Sequence[str], now_s: float) -> Verdict:
         if not request.wants_devices:
             return Verdict(list(names), {})
         self._begin(ref, request, now_s)
         return self._refused_by_quota(ref, request, names) or self._judge(ref, request, names)
+
+    def _ask(self, ref: PodRef, pod: object, names: Sequence[str], now_s: float) -> PodRequest | Verdict:
+        """What the pod asks for; or the verdict, if its claim cannot be had, or its gang says where it goes."""
+        try:
+            request = self._world.request_of(pod)
+        except ClaimUnmet as unmet:
+            self.refused(ref, None)
+            return Verdict([], {}, dict.fromkeys(names, str(unmet)))
+        gate = self.gangs.gate(pod, names, now_s)
+        if gate is None:
+            return request
+        self._notice(ref, request)
+        if gate.node:
+            return Verdict([gate.node], {})
+        self.refused(ref, None)
+        return Verdict([], {}, dict.fromkeys(names, gate.why))
 
     def choose(self, pod: object, names: Sequence[str], now_s: float) -> Verdict:
         """Filter, and where our scores would decide alone only the node that they are for.
 
         kube-scheduler takes it as it is: a thousand nodes are not scored to find what is known.
         """
-        ref, request = read_pod_ref(pod), self._world.request_of(pod)
-        if request.wants_devices and self._world.steering.is_ours(pod):
-            self._begin(ref, request, now_s)
-            best = self._best_within_quota(ref, request, names, now_s)
+        ref = read_pod_ref(pod)
+        asked = self._ask(ref, pod, names, now_s)
+        if not isinstance(asked, PodRequest):
+            return asked
+        if asked.wants_devices and self._world.steering.is_ours(pod):
+            self._begin(ref, asked, now_s)
+            best = self._best_within_quota(ref, asked, names, now_s)
             if best is not None:
                 return best
-        return self.filter(pod, names, now_s)
+        return self._filter(ref, asked, names, now_s)
 
     def place(self, pod: object, names: Sequence[str], now_s: float) -> Verdict:
         """The best node alone, whatever the pod prefers and whether it wants cards or not.
 
         For who does as it is told: an offer is as good as a bind, and stands in the way of others.
         """
-        ref, request = read_pod_ref(pod), self._world.request_of(pod)
-        self._begin(ref, request, now_s)
-        best = self._best_within_quota(ref, request, names, now_s)
+        ref = read_pod_ref(pod)
+        asked = self._ask(ref, pod, names, now_s)
+        if not isinstance(asked, PodRequest):
+            return asked
+        self._begin(ref, asked, now_s)
+        best = self._best_within_quota(ref, asked, names, now_s)
         if best is not None:
             return best
-        return self._refused_by_quota(ref, request, names) or self._explain(request, names, self._rows_of(names))
+        return self._refused_by_quota(ref, asked, names) or self._explain(asked, names, self._rows_of(names))
 
     def _best_within_quota(
         self, ref: PodRef, request: PodRequest, names: Sequence[str], now_s: float
@@ -98,7 +130,7 @@ class Phases:
         over = self._over_quota(ref.namespace, request)
         if over is None:
             return None
-        self.refused(ref, request)
+        self._refuse(ref, request)
         return Verdict([], {}, dict.fromkeys(names, render(over)))
 
     def is_bound(self, pod: object) -> bool:
@@ -108,7 +140,21 @@ class Phases:
 
     def could_be_placed(self, namespace: str, request: PodRequest) -> bool:
         """Whether some node would take the pod now."""
-        return bool(self._world.decider.fits(request).any()) and self._over_quota(namespace, request) is None
+        return bool(self._world.decider.fits(request).any()) and self._is_within_quota(namespace, request)
+
+    def could_go(self, pod: Pod, now_s: float) -> bool:
+        """The same of a pod with a claim or a gang, which may ask for something else than before."""
+        try:
+            request = self._world.request_of(pod)
+        except InvalidInput:
+            return False
+        gate = self.gangs.gate(pod, None, now_s)
+        if gate is not None:
+            return bool(gate.node)
+        return self.could_be_placed(pod.metadata.namespace or "", request)
+
+    def _is_within_quota(self, namespace: str, request: PodRequest) -> bool:
+        return self._over_quota(namespace, request) is None
 
     def _over_quota(self, namespace: str, request: PodRequest) -> Refusal | None:
         limits = self._world.limits_of(namespace)
@@ -123,6 +169,8 @@ class Phases:
         Pods without cards are scored too: they should be where they take no CPU from cards that are free.
         """
         ref, request = read_pod_ref(pod), self._world.request_of(pod)
+        if self.gangs.promised_node(ref.uid):
+            return [0 for _ in names]
         self._begin(ref, request, now_s)
         rows = self._rows_of(names)
         levels, best = self._levels(request, rows)
@@ -138,9 +186,13 @@ class Phases:
         if not passing.any():
             passing = self._passing_without_offers(request, names, rows)
         if not passing.any():
-            self.refused(ref, request)
+            self._refuse(ref, request)
         verdict = self._explain(request, _chosen(names, ~passing), rows[~passing])
         return Verdict(_chosen(names, passing), verdict.failed)
+
+    def _refuse(self, ref: PodRef, request: PodRequest) -> None:
+        """A claim may be another one by the time that there is room."""
+        self.refused(ref, None if request.claim else request)
 
     def _explain(self, request: PodRequest, names: Sequence[str], rows: Rows) -> Verdict:
         """A sentence for each of these nodes, none of which takes the pod."""

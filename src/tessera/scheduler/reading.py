@@ -10,11 +10,14 @@ from tessera.engine.ledger import Ledger
 from tessera.errors import InvalidInput
 from tessera.kube.pods import Pod
 from tessera.model.allocations import Allocation
+from tessera.model.annotations import keys
 from tessera.model.catalogue import Catalogue
+from tessera.model.claims import without_claimable
 from tessera.model.nodes import read_node
 from tessera.model.pod_allocations import read_pod_allocation
 from tessera.model.pods import read_pod_ref, read_pod_request
 from tessera.model.requests import ContainerRequest, PodRef, PodRequest, Role
+from tessera.scheduler.claims import Claims, annotations_of
 from tessera.scheduler.nodes import CachedNode
 from tessera.vendors.rules import refine
 
@@ -43,12 +46,14 @@ class BoundPod(NamedTuple):
 
 
 class Reader:
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, claims: Claims) -> None:
         self.catalogue = catalogue
         self.allocation_keys = catalogue.allocation_keys()
+        self._claims = claims
 
     def request_of(self, pod: object) -> PodRequest:
-        return read_pod_request(pod, self.catalogue, refine)
+        """What the pod asks for, by its claim too. ClaimUnmet, if it has one that cannot be had, or not yet."""
+        return self._claims.join(pod, read_pod_request(pod, self.catalogue, refine))
 
     def bound_pod(self, pod: Pod) -> BoundPod | None:
         """None, if the pod holds nothing: it is on no node, or over."""
@@ -57,7 +62,7 @@ class Reader:
             return None
         complaints = list[str]()
         try:
-            request = self.request_of(pod)
+            request = self._request_on_node(pod)
         except InvalidInput as error:
             complaints.append(str(error))
             request = PodRequest(containers=tuple(ContainerRequest(Role.APP, ()) for _ in _containers(pod)))
@@ -67,6 +72,12 @@ class Reader:
             complaints.append(str(error))
             allocation = None
         return BoundPod(read_pod_ref(pod), request, node, allocation, _is_initialised(pod), tuple(complaints))
+
+    def _request_on_node(self, pod: Pod) -> PodRequest:
+        """A pod that has the cards of its claim keeps them, whatever becomes of the claim."""
+        if keys.CLAIMED in annotations_of(pod):
+            return without_claimable(read_pod_request(pod, self.catalogue, refine))
+        return self.request_of(pod)
 
     def put_node(self, ledger: Ledger, node: CachedNode) -> Complaints:
         """Let the ledger have the node as it stands; one that cannot be read at all is InvalidInput, and unknown."""

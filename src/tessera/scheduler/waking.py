@@ -35,7 +35,7 @@ MOST_REMEMBERED = 20_000
 class _Waiter:
     __slots__ = ("is_asleep", "is_ours", "request", "woken_for")
 
-    def __init__(self, request: PodRequest, *, is_ours: bool) -> None:
+    def __init__(self, request: PodRequest | None, *, is_ours: bool) -> None:
         self.request = request
         self.is_ours = is_ours
         self.is_asleep = True
@@ -43,19 +43,24 @@ class _Waiter:
 
 
 class Waiting:
-    """`fits` says whether a namespace's request could be placed now, `request_of` what a pod asks for."""
+    """`fits` says whether a pod could be placed now, `request_of` what it asks for, if that does not change.
+
+    `is_promised` says that a place is kept for a pod: all of these are woken at once.
+    """
 
     def __init__(
         self,
         client: Client,
-        fits: Callable[[str, PodRequest], bool],
-        request_of: Callable[[Pod], PodRequest],
+        fits: Callable[[PodRef, PodRequest | None], bool],
+        request_of: Callable[[Pod], PodRequest | None],
         *,
+        is_promised: Callable[[PodRef], bool] = lambda _: False,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._client = client
         self._fits = fits
         self._request_of = request_of
+        self._is_promised = is_promised
         self._clock = clock
         self._waiters: dict[PodRef, _Waiter] = {}
         self._changes = 0
@@ -64,11 +69,12 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._waiters)
 
-    def remember(self, ref: PodRef, request: PodRequest) -> None:
-        """The pod was refused by every node."""
+    def remember(self, ref: PodRef, request: PodRequest | None) -> None:
+        """The pod was refused by every node. Without a request it is read anew before it is woken."""
         waiter = self._waiters.get(ref)
         if waiter is not None:
             waiter.is_ours = waiter.is_asleep = True
+            waiter.request = request
         elif len(self._waiters) < MOST_REMEMBERED:
             self._waiters[ref] = _Waiter(request, is_ours=True)
 
@@ -87,7 +93,8 @@ class Waiting:
             request = self._request_of(pod)
         except InvalidInput:
             return
-        if request.wants_devices and len(self._waiters) < MOST_REMEMBERED:
+        wants_devices = request is None or request.wants_devices
+        if wants_devices and len(self._waiters) < MOST_REMEMBERED:
             self._waiters.setdefault(read_pod_ref(pod), _Waiter(request, is_ours=False))
             self.found()
 
@@ -97,18 +104,10 @@ class Waiting:
 
     async def wake(self, _: str) -> Again | None:
         """Wake the first few that fit; those left are looked at again once these have had their turn."""
-        verdicts: dict[tuple[str, PodRequest], bool] = {}
-        fitting = list[PodRef]()
-        for ref, waiter in self._waiters.items():
-            if waiter.woken_for == self._changes or not waiter.is_asleep:
-                continue
-            asked = (ref.namespace, waiter.request)
-            if asked not in verdicts:
-                verdicts[asked] = self._fits(*asked)
-            if verdicts[asked]:
-                fitting.append(ref)
-        changes = self._changes
-        for ref in fitting[:AT_ONCE]:
+        fitting, changes = self._fitting(), self._changes
+        promised = [ref for ref in fitting if self._is_promised(ref)]
+        others = [ref for ref in fitting if not self._is_promised(ref)]
+        for ref in (*promised, *others[:AT_ONCE]):
             if (waiter := self._waiters.get(ref)) is not None:
                 if not waiter.is_ours:
                     del self._waiters[ref]
@@ -118,7 +117,24 @@ class Waiting:
                 except Exception:
                     waiter.woken_for, waiter.is_asleep = -1, True
                     raise
-        return Again(LOOK_AGAIN_S) if len(fitting) > AT_ONCE else None
+        return Again(LOOK_AGAIN_S) if len(others) > AT_ONCE else None
+
+    def _fitting(self) -> list[PodRef]:
+        """Those that would be placed now. Pods of one namespace that ask for the same are judged together."""
+        verdicts: dict[tuple[str, PodRequest], bool] = {}
+        fitting = list[PodRef]()
+        for ref, waiter in list(self._waiters.items()):
+            if waiter.woken_for == self._changes or not waiter.is_asleep:
+                continue
+            if waiter.request is None:
+                fits = self._fits(ref, None)
+            else:
+                asked = (ref.namespace, waiter.request)
+                fits = verdicts[asked] if asked in verdicts else self._fits(ref, waiter.request)
+                verdicts[asked] = fits
+            if fits:
+                fitting.append(ref)
+        return fitting
 
     async def _wake(self, ref: PodRef) -> None:
         change = {"metadata": {"uid": ref.uid, "annotations": {WOKEN_AT: self._clock.wall().isoformat()}}}

@@ -4,39 +4,49 @@ Its methods are the handlers of informers and never wait. What the API shows is 
 cannot be read is told, and does not hide the rest.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+import numpy as np
 import structlog
 
 from tessera.engine.deciding import Decider
-from tessera.engine.ledger import Ledger, State
+from tessera.engine.fleet import Kind
+from tessera.engine.ledger import Holding, Ledger, State
 from tessera.engine.policies import PolicyBook
-from tessera.errors import InvalidInput
+from tessera.errors import ClaimUnmet, InvalidInput
 from tessera.kube.caching import Change
 from tessera.kube.objects import Document, ObjectKey, identify
 from tessera.kube.pods import Pod
+from tessera.model.allocations import Allocation
+from tessera.model.annotations.claims import Pin
 from tessera.model.catalogue import Catalogue
 from tessera.model.quotas import Limits, read_quotas
 from tessera.model.refusals import Reason, Refusal, render
 from tessera.model.requests import PodRequest, PolicyChoice
+from tessera.scheduler.claims import Claims, GpuClaim, Holder
+from tessera.scheduler.lease_documents import CardRef
 from tessera.scheduler.nodes import CachedNode
 from tessera.scheduler.reading import OVER, BoundPod, Complaints, Reader, put_pod
 from tessera.scheduler.steering import Steering
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+FOREVER = float("inf")
 UNREGISTERED = render(Refusal(Reason.NODE_UNKNOWN))
 
 
 class World:
-    """Three hooks tell others: of room, of pods on a node without cards, and of pods that are gone.
+    """Hooks tell others: of room, of pods on a node without cards, of cards that claims hold and let go.
 
-    `lingers` says whether processes of a pod that is gone may still use its cards.
+    `lingers` says whether processes of a pod that is gone may still use its cards, `naming` which pods name a claim,
+    `is_planned` whether a pod's place is kept for it as the member of a gang.
     """
 
     def __init__(self, catalogue: Catalogue, *, default: PolicyChoice) -> None:
         self.catalogue = catalogue
         self._handshakes = frozenset(key for vendor in catalogue for key in vendor.annotations.handshakes())
-        self.reader = Reader(catalogue)
+        self.claims = Claims(catalogue)
+        self.claims.holders_of = self._holders_of
+        self.reader = Reader(catalogue, self.claims)
         self.ledger = Ledger()
         self.policies = PolicyBook(self.ledger.fleet, self.ledger.live, default=default)
         self.decider = Decider(self.ledger, self.policies)
@@ -45,6 +55,10 @@ class World:
         self.freed: Callable[[], None] = lambda: None  # told when there may be room that was not there before
         self.lacks_cards: Callable[[ObjectKey], None] = lambda _: None
         self.lingers: Callable[[Pod], bool] = lambda _: False
+        self.naming: Callable[[ObjectKey], Iterable[Pod]] = lambda _: ()
+        self.is_planned: Callable[[str], bool] = lambda _: False
+        self.claim_held: Callable[[Holding], None] = lambda _: None
+        self.claim_let_go: Callable[[Holding], None] = lambda _: None
         self._quotas: dict[ObjectKey, Document] = {}
         self._limits: dict[str, dict[str, Limits]] = {}
 
@@ -60,6 +74,8 @@ class World:
             return bound is not None and bound.lacks_cards and self.has_cards(bound.node)
         try:
             return self.request_of(pod).wants_devices
+        except ClaimUnmet:
+            return True
         except InvalidInput:
             return False
 
@@ -138,6 +154,8 @@ class World:
         held = self.ledger.holding(uid)
         self.ledger.release(uid)
         if held is not None:
+            if held.allocation.claimed:
+                self.claim_let_go(held)
             self.freed()
 
     def _let_go(self, pod: Pod) -> None:
@@ -164,8 +182,58 @@ class World:
         else:
             put_pod(self.ledger, bound)
         self._complain(f"pod {bound.ref}", complaints)
+        held = self.ledger.holding(bound.ref.uid)
+        if held is not None and held.allocation.claimed:
+            self.claim_held(held)
         if bound.lacks_cards and pod.metadata.deletion_timestamp is None:
             self.lacks_cards(identify(pod).key)
+
+    def claim_changed(self, change: Change[GpuClaim]) -> None:
+        """Pods that name it may ask for something else now, or can be read for the first time."""
+        self.claims.claim_changed(change)
+        for pod in self.naming(change.key):
+            if pod.spec.node_name:
+                self.pod_changed(Change(identify(pod).key, None, pod))
+        self.freed()
+
+    def cards_of(self, allocation: Allocation) -> list[CardRef]:
+        """The cards that were claimed, as Leases name them; without those that their node does not have any more."""
+        ids = self.card_ids(allocation.node)
+        claimed = (share.uuid for share in allocation.claimed)
+        return [CardRef(allocation.node, ids[uuid], uuid) for uuid in claimed if uuid in ids]
+
+    def card_ids(self, node: str) -> dict[str, int]:
+        """The id of each card of a node by its UUID."""
+        fleet = self.ledger.fleet
+        row = fleet.row_of.get(node)
+        if row is None:
+            return {}
+        ids: list[int] = fleet.wirings(np.array([row])).ids[0].tolist()
+        return dict(zip(fleet.uuids[row], ids, strict=False))
+
+    def kind_of(self, node: str, uuid: str) -> Kind:
+        """What sort of card it is; one without anything, if the node does not have it."""
+        fleet = self.ledger.fleet
+        row = fleet.row_of.get(node)
+        column = None if row is None else fleet.column_of(row, uuid)
+        return Kind() if row is None or column is None else fleet.kinds[int(fleet.kind[row, column])]
+
+    def shares_cards(self, allocation: Allocation) -> bool:
+        """Whether others may be on the cards that were claimed: it does not take all cores of each."""
+        return any(
+            share.cores_percent < self.kind_of(allocation.node, share.uuid).cores_percent
+            for share in allocation.claimed
+        )
+
+    def _holders_of(self, claim: ObjectKey) -> Iterator[Holder]:
+        """The pods that have cards by this claim, or are about to; what was only offered does not count."""
+        for pod in self.naming(claim):
+            held = self.ledger.holding(pod.metadata.uid or "")
+            if held is None or not held.allocation.claimed:
+                continue
+            if held.expires_at == FOREVER or self.is_planned(held.ref.uid):
+                ids = tuple(sorted(card.id for card in self.cards_of(held.allocation)))
+                yield Holder(held.ref, Pin(held.allocation.node, ids))
 
     def _tell_of_pods_without_cards(self, node: str) -> None:
         for holding in self.ledger.holdings_on(node):

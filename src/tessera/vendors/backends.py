@@ -7,10 +7,11 @@ from typing import Protocol
 import msgspec
 
 from tessera.model.catalogue import Catalogue, Vendor
-from tessera.vendors.managers import Backend, CataloguedManager, DeviceManager, Inventory
+from tessera.vendors.managers import NOTHING, Backend, CataloguedManager, DeviceManager, Inventory
 from tessera.vendors.nvml import NvmlBackend
 from tessera.vendors.nvml_watching import NvmlWatch
 from tessera.vendors.simulated import SimulatedBackend, load_plan, parse_plan, simulate
+from tessera.vendors.simulated_driver import SimulatedDriver
 from tessera.vendors.usage import CardUsage, Fault
 
 NVIDIA = "NVIDIA"
@@ -25,11 +26,12 @@ class Watch(Protocol):
 
 
 class CardSources(msgspec.Struct, frozen=True):
-    """By vendor. `watch` is None for cards that do nothing."""
+    """By vendor. `watch` is None for cards that do nothing, `driver` for those that have a real one or none."""
 
     backends: Mapping[str, Backend]
     managers: Mapping[str, DeviceManager]
     watch: Watch | None = None
+    driver: SimulatedDriver | None = None
 
 
 def find_cards(
@@ -39,13 +41,14 @@ def find_cards(
     plan: str = "",
     plan_file: Path | None = None,
     exists: Callable[[str], bool] = lambda path: Path(path).exists(),
+    driver: SimulatedDriver | None = None,
 ) -> CardSources:
-    """`exists` says whether the host has a file that would be mounted into containers."""
+    """`exists` says whether the host has a file that would be mounted. `driver` is for simulated cards alone."""
     if plan_file is not None:
-        return _simulated(catalogue, lambda: simulate(node, load_plan(plan_file), catalogue), exists)
+        return _simulated(catalogue, lambda: simulate(node, load_plan(plan_file), catalogue), exists, driver)
     if plan:
         inventory = simulate(node, parse_plan(plan), catalogue)
-        return _simulated(catalogue, lambda: inventory, exists)
+        return _simulated(catalogue, lambda: inventory, exists, driver)
     vendor = catalogue.by_name(NVIDIA)
     if vendor is None:
         return CardSources({}, {})
@@ -64,10 +67,16 @@ class _PlannedBackend:
         return SimulatedBackend(self._read(), self._vendor).read()
 
 
-def _simulated(catalogue: Catalogue, read: Callable[[], Inventory], exists: Callable[[str], bool]) -> CardSources:
+def _simulated(
+    catalogue: Catalogue, read: Callable[[], Inventory], exists: Callable[[str], bool], driver: SimulatedDriver | None
+) -> CardSources:
     """Simulated cards have no device files."""
     names = dict.fromkeys(device.vendor for device in read().devices)
     vendors = [msgspec.structs.replace(vendor, device_paths=()) for vendor in catalogue if vendor.name in names]
     backends = {vendor.name: _PlannedBackend(vendor, read) for vendor in vendors}
-    managers = {vendor.name: CataloguedManager(vendor, backends[vendor.name], exists) for vendor in vendors}
-    return CardSources(backends, managers)
+    extras = {NVIDIA: driver.edits} if driver else {}
+    managers = {
+        vendor.name: CataloguedManager(vendor, backends[vendor.name], exists, extra=extras.get(vendor.name, NOTHING))
+        for vendor in vendors
+    }
+    return CardSources(backends, managers, driver=driver)

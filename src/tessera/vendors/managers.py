@@ -4,7 +4,7 @@ A backend only has to find cards; the rest follows from the vendor's data. So a 
 count its cards, and a vendor with an odd runtime may still bring a manager of its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import msgspec
@@ -13,6 +13,8 @@ from tessera.errors import DiscoveryFailed
 from tessera.model.catalogue import Vendor
 from tessera.model.devices import Device, Link
 from tessera.vendors.rendering import AllocationRequest, ContainerEdits, render_edits
+
+NOTHING = ContainerEdits()
 
 
 class Inventory(msgspec.Struct, frozen=True):
@@ -40,6 +42,8 @@ class Backend(Protocol):
 class DeviceManager(Protocol):
     def discover(self) -> tuple[Device, ...]: ...
 
+    def memory_mib(self, uuid: str) -> int: ...
+
     def allocate(self, request: AllocationRequest) -> ContainerEdits: ...
 
     def topology(self) -> Topology: ...
@@ -48,22 +52,34 @@ class DeviceManager(Protocol):
 class CataloguedManager:
     """The manager of any vendor that has a file, around a backend that finds its cards.
 
-    `exists` says whether the host has a file that would be mounted.
+    `exists` says whether the host has a file that would be mounted. `extra` is for every container with cards.
     """
 
-    def __init__(self, vendor: Vendor, backend: Backend, exists: Callable[[str], bool] = lambda _: True) -> None:
+    def __init__(
+        self,
+        vendor: Vendor,
+        backend: Backend,
+        exists: Callable[[str], bool] = lambda _: True,
+        *,
+        extra: ContainerEdits = NOTHING,
+    ) -> None:
         self._vendor = vendor
         self._backend = backend
         self._exists = exists
+        self._extra = extra
         self._known: dict[str, Device] = {}
 
     def discover(self) -> tuple[Device, ...]:
         return self._read().devices
 
+    def memory_mib(self, uuid: str) -> int:
+        """Of a card of this node; 0 for one that is not here."""
+        self._know((uuid,))
+        return self._known[uuid].memory_mib if uuid in self._known else 0
+
     def allocate(self, request: AllocationRequest) -> ContainerEdits:
-        """The edits for one container. Cards seen before are not looked for again: this is on the way of a start."""
-        if any(share.uuid not in self._known for share in request.shares):
-            self._read()
+        """The edits for one container."""
+        self._know(share.uuid for share in request.shares)
         for share in request.shares:
             if share.vendor != self._vendor.name:
                 raise DiscoveryFailed(
@@ -74,7 +90,8 @@ class CataloguedManager:
                     f'{request.pod}: card "{share.uuid}" is not on this node, expected one of'
                     f" {', '.join(sorted(self._known)) or 'none'}; the allocation is for other hardware"
                 )
-        return render_edits(self._vendor, request, self._known, self._exists)
+        edits = render_edits(self._vendor, request, self._known, self._exists)
+        return edits.joined(self._extra) if request.shares else edits
 
     def topology(self) -> Topology:
         inventory = self._read()
@@ -89,6 +106,11 @@ class CataloguedManager:
             numa_nodes=tuple((numa, tuple(uuids)) for numa, uuids in sorted(numa_nodes.items())),
             links=inventory.links,
         )
+
+    def _know(self, uuids: Iterable[str]) -> None:
+        """Cards seen before are not looked for again: this is on the way of a start."""
+        if any(uuid not in self._known for uuid in uuids):
+            self._read()
 
     def _read(self) -> Inventory:
         inventory = self._backend.read()

@@ -7,39 +7,25 @@ error but an empty answer.
 """
 
 import ctypes
-import importlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from tessera.errors import DiscoveryFailed
 from tessera.model.devices import DEFAULT_MODE, Device, Link, MigPlacement, MigProfile
 from tessera.vendors.managers import Inventory
+from tessera.vendors.nvlinks import LinkedCard, nvlinks_between, on_islands, read_nvlinks
+from tessera.vendors.nvml_asking import ask_nvml, import_nvml, text_of
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 NVLINK_SCORE = 100
 NO_RECOVERY = 0
-MOST_NVLINKS = 18
 
 # NVML's distance between two cards, and what HAMi's hami.io/node-nvidia-score makes of it.
 _DISTANCE_SCORES = {0: 60, 10: 50, 20: 40, 30: 30, 40: 20, 50: 10}
-_TO_SWITCH = 2
-_MOST_LINK_INDEX = 36
 _MOST_PROFILE_INDEX = 0x12
 _MIB = 2**20
-
-
-class _Card(msgspec.Struct, frozen=True):
-    """A card while NVML is open: `links_to` counts its NVLinks by the bus address at the other end."""
-
-    handle: Any
-    device: Device
-    bus_id: str
-    links_to: dict[str, int]
-    switch_links: int
 
 
 class NvmlBackend:
@@ -63,9 +49,7 @@ class NvmlBackend:
         with self._open() as nvml:
             cards, complaints = self._read_cards(nvml)
             links = tuple(_read_links(nvml, cards))
-        islands = _name_islands(cards)
-        devices = tuple(msgspec.structs.replace(card.device, island=islands[card.device.uuid]) for card in cards)
-        return Inventory(devices, links, complaints)
+        return Inventory(on_islands(cards), links, complaints)
 
     @contextmanager
     def _open(self) -> Generator[Any]:
@@ -85,8 +69,8 @@ class NvmlBackend:
         finally:
             ask_nvml(nvml, nvml.nvmlShutdown, None)
 
-    def _read_cards(self, nvml: Any) -> tuple[list[_Card], tuple[str, ...]]:
-        cards: list[_Card] = []
+    def _read_cards(self, nvml: Any) -> tuple[list[LinkedCard], tuple[str, ...]]:
+        cards: list[LinkedCard] = []
         complaints: list[str] = []
         for index in range(nvml.nvmlDeviceGetCount()):
             try:
@@ -97,11 +81,11 @@ class NvmlBackend:
             raise DiscoveryFailed(complaints[0])
         return cards, tuple(complaints)
 
-    def _read_card(self, nvml: Any, index: int) -> _Card:
+    def _read_card(self, nvml: Any, index: int) -> LinkedCard:
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
             bus_id = text_of(nvml.nvmlDeviceGetPciInfo(handle).busId).lower()
-            links_to, switch_links = _count_nvlinks(nvml, handle)
+            nvlinks = read_nvlinks(nvml, handle)
             mig_mode = ask_nvml(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle)[0], None)
             infos = [] if mig_mode is None else _profile_infos(nvml, handle)
             device = Device(
@@ -120,7 +104,7 @@ class NvmlBackend:
             raise DiscoveryFailed(
                 f"card {index} did not answer ({error}), expected its identity; see nvidia-smi"
             ) from None
-        return _Card(handle, device, bus_id, links_to, switch_links)
+        return LinkedCard(handle, device, bus_id, nvlinks)
 
     def _memory_mib(self, nvml: Any, handle: Any, index: int) -> int:
         """Cards that share the host's memory have no figure of their own; the site then says what to count with."""
@@ -144,80 +128,19 @@ def _recovery_action(nvml: Any, handle: Any) -> int:
     return int(field.value.uiVal) if field.nvmlReturn == nvml.NVML_SUCCESS else NO_RECOVERY
 
 
-def import_nvml() -> Any:
-    try:
-        return importlib.import_module("pynvml")
-    except ImportError:
-        raise DiscoveryFailed("the Python package nvidia-ml-py is missing, expected it for NVIDIA cards") from None
-
-
-def ask_nvml(nvml: Any, question: Callable[[], Any], otherwise: Any) -> Any:
-    """An answer, or `otherwise` from a card or driver that does not know the question."""
-    try:
-        return question()
-    except nvml.NVMLError:
-        return otherwise
-
-
-def text_of(value: str | bytes) -> str:
-    return value.decode() if isinstance(value, bytes) else value
-
-
 def _model_name(name: str) -> str:
     """As HAMi registers it, so that type selectors written for it match."""
     return name if name.startswith("NVIDIA") else f"NVIDIA-{name}"
 
 
-def _count_nvlinks(nvml: Any, handle: Any) -> tuple[dict[str, int], int]:
-    """Links that end at another card, by its bus address, and how many end at a switch."""
-    links_to: dict[str, int] = {}
-    switch_links = 0
-    for link in range(_MOST_LINK_INDEX):
-        if not ask_nvml(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkState(handle, link), 0):
-            continue
-        if ask_nvml(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkRemoteDeviceType(handle, link), None) == _TO_SWITCH:
-            switch_links += 1
-            continue
-        far_end = ask_nvml(nvml, lambda link=link: nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link).busId, "")
-        if far_end:
-            bus_id = text_of(far_end).lower()
-            links_to[bus_id] = links_to.get(bus_id, 0) + 1
-    return links_to, switch_links
-
-
-def _nvlinks_between(one: _Card, other: _Card) -> int:
-    """A switch joins every pair at the width of the narrower card. A link that only one end sees does not count."""
-    direct = min(one.links_to.get(other.bus_id, 0), other.links_to.get(one.bus_id, 0))
-    return min(direct + min(one.switch_links, other.switch_links), MOST_NVLINKS)
-
-
-def _read_links(nvml: Any, cards: list[_Card]) -> Iterator[Link]:
+def _read_links(nvml: Any, cards: list[LinkedCard]) -> Iterator[Link]:
     for position, one in enumerate(cards):
         for other in cards[position + 1 :]:
             level = ask_nvml(
                 nvml, lambda a=one, b=other: nvml.nvmlDeviceGetTopologyCommonAncestor(a.handle, b.handle), None
             )
-            score = _DISTANCE_SCORES.get(level, 0) + NVLINK_SCORE * _nvlinks_between(one, other)
+            score = _DISTANCE_SCORES.get(level, 0) + NVLINK_SCORE * nvlinks_between(one, other)
             yield Link(one.device.uuid, other.device.uuid, score)
-
-
-def _name_islands(cards: list[_Card]) -> dict[str, str]:
-    """Cards that NVLink joins, directly or through others, are one island; a card alone is on none."""
-    names = {card.device.uuid: "" for card in cards}
-    count = 0
-    for card in cards:
-        if names[card.device.uuid]:
-            continue
-        reached, waiting = [card], [card]
-        while waiting:
-            here = waiting.pop()
-            near = [there for there in cards if there not in reached and _nvlinks_between(here, there)]
-            reached += near
-            waiting += near
-        if len(reached) > 1:
-            names |= {member.device.uuid: f"nvlink-{count}" for member in reached}
-            count += 1
-    return names
 
 
 def _most_instances(infos: list[Any]) -> int:

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from tessera.errors import DiscoveryFailed
-from tessera.vendors.nvml import ask_nvml, import_nvml, text_of
+from tessera.vendors.nvml_asking import ask_nvml, import_nvml, text_of
 from tessera.vendors.usage import CardUsage, Fault
 
 _MIB = 2**20

@@ -36,11 +36,15 @@ ID_WORDS = frozenset({"index", "node", "uuid", "vendor"})
 
 
 class AllocationRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Which container gets which shares. `shares` are of one vendor, in the order in which the container sees them."""
+    """Which container gets which shares. `shares` are of one vendor, in the order in which the container sees them.
+
+    Memory of 0 is no limit. `claimed` are cards of the pod as a whole, of which each container sees all.
+    """
 
     pod: PodRef
     container: str
     shares: tuple[CardShare, ...]
+    claimed: bool = False
     node: str = ""
     priority: int = 0
     hook_path: str = DEFAULT_HOOK_PATH
@@ -59,15 +63,36 @@ class ContainerEdits(msgspec.Struct, frozen=True, kw_only=True):
     mounts: tuple[Mount, ...] = ()
     device_paths: tuple[str, ...] = ()
 
+    def joined(self, other: "ContainerEdits") -> "ContainerEdits":
+        return ContainerEdits(
+            environment={**self.environment, **other.environment},
+            mounts=(*self.mounts, *other.mounts),
+            device_paths=(*self.device_paths, *other.device_paths),
+        )
+
 
 class _Card(msgspec.Struct, frozen=True):
     share: CardShare
     device: Device
     words: Mapping[str, object]
+    claimed: bool
 
     @property
     def is_shared(self) -> bool:
         return self.share.memory_mib < self.device.memory_mib or self.share.cores_percent % 100 > 0
+
+    def suits(self, variable: Variable) -> bool:
+        match variable.when:
+            case "always":
+                return True
+            case "shared":
+                return self.is_shared
+            case "limited":
+                return self.share.memory_mib > 0
+            case "template":
+                return bool(self.words["template"])
+            case "claimed":
+                return self.claimed
 
 
 def render_edits(
@@ -84,8 +109,9 @@ def render_edits(
         return ContainerEdits()
     common = _container_words(vendor, request)
     cards = tuple(
-        _Card(share, devices[share.uuid], common | _card_words(vendor, position, share, devices[share.uuid]))
+        _Card(share, device, common | _card_words(vendor, position, share, device), request.claimed)
         for position, share in enumerate(request.shares)
+        for device in (devices[share.uuid],)
     )
     mounts = _render_mounts(vendor, common, exists)
     paths = (path.format_map(card.words) for path in vendor.device_paths for card in cards)
@@ -135,7 +161,7 @@ def _check(template: str, words: frozenset[str], where: str) -> None:
 
 def _render_environment(vendor: Vendor, cards: tuple[_Card, ...], mounted: frozenset[str]) -> Iterator[tuple[str, str]]:
     for variable in vendor.environment:
-        told = [card for card in cards if _applies(variable, card)]
+        told = [card for card in cards if card.suits(variable)]
         if not told or (variable.needs and variable.needs not in mounted):
             continue
         if variable.per == "list":
@@ -144,12 +170,6 @@ def _render_environment(vendor: Vendor, cards: tuple[_Card, ...], mounted: froze
             continue
         for card in told if variable.per == "card" else told[:1]:
             yield variable.name.format_map(card.words), variable.value.format_map(card.words)
-
-
-def _applies(variable: Variable, card: _Card) -> bool:
-    if variable.when == "template":
-        return bool(card.words["template"])
-    return card.is_shared if variable.when == "shared" else True
 
 
 def _container_words(vendor: Vendor, request: AllocationRequest) -> dict[str, object]:

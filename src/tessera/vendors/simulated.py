@@ -37,6 +37,7 @@ class CardGroup(Entry, frozen=True, kw_only=True):
     island_size: Count = 0
     numa_size: Count = 0
     link_score: Count = 0
+    bandwidth_gbps: Count = 0
     unhealthy: tuple[Count, ...] = ()
 
 
@@ -141,11 +142,13 @@ def _find_model(group: CardGroup, catalogue: Catalogue) -> tuple[Vendor, Model]:
 
 
 def _override(model: Model, group: CardGroup) -> Model:
-    said = {field: getattr(group, field) for field in ("memory_mib", "island_size", "numa_size", "link_score")}
+    fields = ("memory_mib", "island_size", "numa_size", "link_score", "bandwidth_gbps")
+    said = {field: getattr(group, field) for field in fields}
     return msgspec.structs.replace(model, **{field: value for field, value in said.items() if value})
 
 
 def _make_cards(node: str, number: int, group: CardGroup, vendor: Vendor, model: Model, seen: int) -> Iterator[Device]:
+    is_joined = model.island_size > 1
     for position in range(group.count):
         index = seen + position
         name = uuid.uuid5(_NAMESPACE, f"{node}/{vendor.name}/{index}")
@@ -157,7 +160,8 @@ def _make_cards(node: str, number: int, group: CardGroup, vendor: Vendor, model:
             slots=group.slots or vendor.slots,
             memory_mib=model.memory_mib,
             numa=position // model.numa_size if model.numa_size else 0,
-            island=f"{vendor.name}-{number}-{position // model.island_size}" if model.island_size > 1 else "",
+            island=f"{vendor.name}-{number}-{position // model.island_size}" if is_joined else "",
+            bandwidth_gbps=model.bandwidth_gbps if is_joined else 0,
             healthy=position not in group.unhealthy,
             mig_profiles=tuple(_make_profile(profile, model) for profile in model.mig_profiles),
         )

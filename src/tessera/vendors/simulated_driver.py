@@ -1,16 +1,29 @@
-"""The directory by which the simulated CUDA driver knows the cards of a machine.
+"""The simulated CUDA driver: how it knows the cards of a machine, and how programs find it.
 
-Programs that load the libraries of `native/sim` find it through TESSERA_SIM. What is written here is read there, in
-`machine.c`, so the two say the same.
+Programs that load the libraries of `native/sim` find a directory with the cards through TESSERA_SIM. What is written
+there is read in `machine.c`, so the two say the same.
 """
 
+import platform
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import msgspec
+import structlog
+
 from tessera.files import put_whole
 from tessera.model.devices import Device
+from tessera.vendors.rendering import ContainerEdits, Mount
 
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 DIRECTORY_VARIABLE = "TESSERA_SIM"
+LIBRARY_PATH = "LD_LIBRARY_PATH"
+BUILT = Path(__file__).parents[3] / "build" / "native" / "sim"
+"""Where `make native` builds the libraries; an installed package has none."""
+LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+SEARCHED = (f"/usr/lib/{platform.machine()}-linux-gnu", "/usr/lib64")
+"""Where the loaders of Debian's and of Red Hat's kin look for libraries that no cache and no variable names."""
+CARDS_IN_CONTAINER = "/var/lib/tessera/sim"
 NVIDIA = "NVIDIA"
 REPORTED_PREFIX = "NVIDIA-"
 """Discovery puts it before names in which the driver does not mention NVIDIA."""
@@ -36,9 +49,57 @@ COMPUTE: Mapping[str, tuple[str, int]] = {
 OTHER_COMPUTE = ("8.0", 100)
 
 
+class SimulatedDriver(msgspec.Struct, frozen=True):
+    """`cards` is the directory on this machine; `edits` are for every container with simulated cards of NVIDIA's."""
+
+    cards: Path
+    edits: ContainerEdits
+
+    def know(self, devices: Iterable[Device]) -> None:
+        """Programs that start from now on find these cards."""
+        try:
+            write_cards(self.cards, devices)
+        except OSError as error:
+            log.warning("simulated cards not written", directory=str(self.cards), error=str(error))
+
+
+def find_libraries(directory: Path = BUILT) -> Path | None:
+    """The directory, if all libraries of the driver are in it."""
+    if all((directory / name).exists() for name in LIBRARIES):
+        return directory
+    log.info("no simulated driver for containers, `make native` builds it", expected=str(directory))
+    return None
+
+
+def driver_for_containers(libraries: Path, cards: Path) -> SimulatedDriver:
+    """For containers with a file system of their own: the libraries lie where every loader looks by itself.
+
+    So neither a cache of the loader must be made anew, nor a variable set that would take the place of an image's own.
+    """
+    mounts = [
+        Mount(f"{directory}/{name}", str(libraries / name), read_only=True)
+        for directory in SEARCHED
+        for name in LIBRARIES
+    ]
+    mounts.append(Mount(CARDS_IN_CONTAINER, str(cards), read_only=False))
+    return SimulatedDriver(
+        cards, ContainerEdits(environment={DIRECTORY_VARIABLE: CARDS_IN_CONTAINER}, mounts=tuple(mounts))
+    )
+
+
+def driver_for_processes(libraries: Path, cards: Path) -> SimulatedDriver:
+    """For containers that are processes in this machine's own file system, which is not ours to change."""
+    environment = {DIRECTORY_VARIABLE: str(cards), LIBRARY_PATH: str(libraries)}
+    return SimulatedDriver(cards, ContainerEdits(environment=environment))
+
+
 def write_cards(directory: Path, devices: Iterable[Device], *, context_mib: int = CONTEXT_MIB) -> None:
     """Let there be these cards, of NVIDIA's the ones. Memory that processes hold already stays taken."""
     directory.mkdir(parents=True, exist_ok=True)
+    memory = directory / "memory"
+    if not memory.exists():
+        memory.touch()
+        memory.chmod(0o666)  # containers run as anybody
     lines = (_line(device, context_mib) for device in devices if device.vendor == NVIDIA)
     put_whole(directory / "cards", "".join(lines).encode(), mode=0o644)
 

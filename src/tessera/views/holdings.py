@@ -8,7 +8,9 @@ from tessera.errors import InvalidInput
 from tessera.kube.objects import Identity, identify
 from tessera.model.allocations import Allocation
 from tessera.model.annotations.binding import AllocationKeys
+from tessera.model.annotations.keys import CLAIM, PIN
 from tessera.model.catalogue import Catalogue
+from tessera.model.claims import without_claimable
 from tessera.model.pod_allocations import read_pod_allocation
 from tessera.model.pods import read_pod_ref, read_pod_request
 from tessera.model.requests import ContainerRequest, PodRef, PodRequest, Role
@@ -19,17 +21,21 @@ OVER = frozenset({"Succeeded", "Failed"})
 
 
 class Holding(NamedTuple):
-    """A pod with what it asks for and what it holds. `allocation` is None where no card was given to it."""
+    """A pod with what it asks for and what it holds. `allocation` is None where no card was given to it.
+
+    `claim` is the GpuClaim that it names; what its containers say of the same cards then asks for no more.
+    """
 
     pod: ViewedPod
     ref: PodRef
     request: PodRequest
     allocation: Allocation | None
     complaints: tuple[str, ...] = ()
+    claim: str = ""
 
     @property
     def concerns_cards(self) -> bool:
-        return self.request.wants_devices or self.allocation is not None or bool(self.complaints)
+        return bool(self.request.wants_devices or self.claim or self.allocation is not None or self.complaints)
 
     @property
     def is_over(self) -> bool:
@@ -79,4 +85,8 @@ def _read_holding(pod: ViewedPod, catalogue: Catalogue, keys: Mapping[str, Alloc
             allocation = read_pod_allocation(pod, request, keys, pod.spec.node_name)
         except InvalidInput as error:
             complaints.append(str(error))
-    return Holding(pod, read_pod_ref(pod), request, allocation, tuple(complaints))
+    said = pod.metadata.annotations or {}
+    claim = said.get(CLAIM) or said.get(PIN) or ""
+    if claim:
+        request = without_claimable(request)
+    return Holding(pod, read_pod_ref(pod), request, allocation, tuple(complaints), claim)

@@ -11,10 +11,10 @@ NAMESPACE = "kube-system"
 SCHEDULER = "hami-scheduler"
 AGENT = "hami-device-plugin"
 SECRET = "hami-scheduler-tls"
-WEBHOOK = "vgpu.hami.io"
+WEBHOOKS_OF_OURS = ("vgpu.hami.io", "claims.gpu.scheduling")
 NAME_LABEL = "app.kubernetes.io/name"
 LEADER_LEASES = (SCHEDULER, "tessera-scheduler")  # kube-scheduler's beside us, and our own where there is none
-DEFINITIONS = ("gpuclaims.gpu.scheduling", "gpunodestatuses.gpu.scheduling")
+DEFINITIONS = ("gpuclaims.gpu.scheduling", "gpugangs.gpu.scheduling", "gpunodestatuses.gpu.scheduling")
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -30,7 +30,10 @@ class AskView(View, frozen=True, kw_only=True):
 
 
 class GivenCardView(View, frozen=True, kw_only=True):
-    """`index` and `model` are None where the node could not be read, or no longer has the card."""
+    """`index` and `model` are None where the node could not be read, or no longer has the card.
+
+    `container` is empty for a card that the pod as a whole holds by its claim.
+    """
 
     container: str
     uuid: str
@@ -46,6 +49,7 @@ class PodView(Listed, frozen=True, kw_only=True):
     phase: str
     node: str
     created_at: datetime | None
+    claim: str = ""
     asks: tuple[AskView, ...] = ()
     cards: tuple[GivenCardView, ...] = ()
     waits: WaitingView | None = None
@@ -81,13 +85,16 @@ def _cards_of(nodes: Iterable[ViewedNode], catalogue: Catalogue) -> Cards:
 
 def _view_pod(holding: Holding, cards: Cards, warnings: Mapping[str, ViewedEvent]) -> PodView:
     pod, names = holding.pod, [container.name for container in holding.pod.containers]
-    given = holding.allocation.containers if holding.allocation else ()
+    given = list(zip(names, holding.allocation.containers, strict=False)) if holding.allocation else []
+    if holding.allocation:
+        given.append(("", holding.allocation.claimed))
     return PodView(
         namespace=holding.ref.namespace,
         name=holding.ref.name,
         phase="Terminating" if pod.metadata.deletion_timestamp else pod.status.phase or "Pending",
         node=pod.spec.node_name or "",
         created_at=read_time(pod.metadata.creation_timestamp),
+        claim=holding.claim,
         asks=tuple(
             _view_ask(name, container.role, device)
             for name, container in zip(names, holding.request.containers, strict=True)
@@ -95,7 +102,7 @@ def _view_pod(holding: Holding, cards: Cards, warnings: Mapping[str, ViewedEvent
         ),
         cards=tuple(
             _view_given(name, share, cards.get((pod.spec.node_name or "", share.uuid)))
-            for name, shares in zip(names, given, strict=False)
+            for name, shares in given
             for share in shares
         ),
         waits=view_waiting(holding, warnings),

@@ -12,7 +12,7 @@ from pathlib import Path
 from testbed.images import debian
 from testbed.images.bytecode import with_bytecode
 from testbed.images.entries import Directory, Entry, File, entries_of
-from testbed.images.layers import layer
+from testbed.images.layers import Layer, layer
 from testbed.images.oci import Image
 from testbed.images.wheels import own_package, runtime_dependencies
 
@@ -57,18 +57,12 @@ def tessera_image(source: Path, cache: Path) -> Image:
     about = distribution(package)
 
     def compiled(entries: Iterable[Entry]) -> Iterator[Entry]:
-        return with_bytecode((entry for entry in entries if not LEFT_OUT.fullmatch(entry.path)), python, cache)
+        return with_bytecode(kept(entries), python, cache)
 
     return Image(
         reference=REFERENCE,
         layers=(
-            layer(
-                "python3 of Debian",
-                compiled(entry for entry in entries_of(tree.root) if KEPT_OF_DEBIAN.fullmatch(entry.path)),
-                File("etc/passwd", PASSWD),
-                File("etc/group", GROUP),
-                Directory("tmp", mode=0o1777),
-            ),
+            python_layer(tree, cache),
             layer(f"the packages of {python.name} that tessera needs", compiled(entries_of(dependencies, at=site))),
             layer(
                 f"tessera {about.version}",
@@ -81,6 +75,22 @@ def tessera_image(source: Path, cache: Path) -> Image:
         user=USER,
         labels=labels(about),
     )
+
+
+def python_layer(tree: debian.Tree, cache: Path) -> Layer:
+    """What runs Python programs, and the users they run as."""
+    entries = kept(entry for entry in entries_of(tree.root) if KEPT_OF_DEBIAN.fullmatch(entry.path))
+    return layer(
+        "python3 of Debian",
+        with_bytecode(entries, interpreter(tree), cache),
+        File("etc/passwd", PASSWD),
+        File("etc/group", GROUP),
+        Directory("tmp", mode=0o1777),
+    )
+
+
+def kept(entries: Iterable[Entry]) -> Iterator[Entry]:
+    return (entry for entry in entries if not LEFT_OUT.fullmatch(entry.path))
 
 
 def interpreter(tree: debian.Tree) -> Path:

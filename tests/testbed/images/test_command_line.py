@@ -18,7 +18,7 @@ def test_list_names_every_image():
     done = images("list")
     assert done.returncode == 0, done.stderr
     assert [line.split() for line in done.stdout.splitlines()] == [
-        [name, f"docker.io/library/{name}:testbed"] for name in ("busybox", "coredns", "pause", "tessera")
+        [name, f"docker.io/library/{name}:testbed"] for name in ("busybox", "coredns", "pause", "python", "tessera")
     ]
 
 

@@ -1,5 +1,6 @@
 """The objects that make an API server ask us. What they do is tested on a real one, in tests/admission."""
 
+import msgspec
 import pytest
 
 from tessera.admission import DEFAULT_SETTINGS, Settings
@@ -11,24 +12,34 @@ from tests.builders import a_share, an_allocation
 from tests.unit.admission.pods import CATALOGUE
 
 
-def hook_of(**options):
-    return webhook_manifest(CATALOGUE, DEFAULT_SETTINGS, ServiceAddress(), **options)["webhooks"][0]
+def hooks_of(address, **options):
+    return webhook_manifest(CATALOGUE, DEFAULT_SETTINGS, address, **options)["webhooks"]
 
 
-def test_the_webhook_has_the_name_that_hami_gave_it_and_may_fail():
-    hook = hook_of()
-    assert (hook["name"], hook["failurePolicy"], hook["sideEffects"]) == ("vgpu.hami.io", "Fail", "None")
-    assert hook["clientConfig"]["service"]["path"] == "/webhook"
+def test_there_is_one_entry_by_the_name_that_hami_gave_it_and_one_for_claims_where_the_seed_has_it():
+    hami, claims = hooks_of(ServiceAddress())
+    assert (hami["name"], claims["name"]) == ("vgpu.hami.io", "claims.gpu.scheduling")
+    service = {"namespace": "kube-system", "name": "hami-scheduler"}
+    assert hami["clientConfig"] == {"service": service | {"port": 443, "path": "/webhook"}}
+    assert claims["clientConfig"] == {"service": service | {"port": 8443, "path": "/mutate"}}
+    for hook in (hami, claims):
+        assert (hook["failurePolicy"], hook["sideEffects"], hook["reinvocationPolicy"]) == ("Fail", "None", "IfNeeded")
 
 
 def test_a_webhook_outside_of_the_cluster_has_an_address():
-    manifest = webhook_manifest(CATALOGUE, DEFAULT_SETTINGS, UrlAddress(url="https://10.0.0.7:8443/"))
-    assert manifest["webhooks"][0]["clientConfig"] == {"url": "https://10.0.0.7:8443/webhook"}
+    configs = [hook["clientConfig"] for hook in hooks_of(UrlAddress(url="https://10.0.0.7:8443/"))]
+    assert configs == [{"url": "https://10.0.0.7:8443/webhook"}, {"url": "https://10.0.0.7:8443/mutate"}]
+
+
+def test_an_authority_that_is_known_stands_in_every_entry():
+    hooks = hooks_of(ServiceAddress(), authority=b"PEM")
+    assert [hook["clientConfig"]["caBundle"] for hook in hooks] == ["UEVN", "UEVN"]
 
 
 def test_namespaces_that_must_start_without_us_are_left_alone():
-    *_, named = hook_of(left_alone=("gpu-system", "kube-system"))["namespaceSelector"]["matchExpressions"]
-    assert named["values"] == ["kube-system", "gpu-system"]
+    for hook in hooks_of(ServiceAddress(), left_alone=("gpu-system", "kube-system")):
+        *_, named = hook["namespaceSelector"]["matchExpressions"]
+        assert named["values"] == ["kube-system", "gpu-system"]
 
 
 def test_cert_manager_finds_its_annotation():
@@ -58,8 +69,10 @@ def test_text_is_quoted(text, literal):
 @pytest.mark.parametrize("vendor", [vendor.name for vendor in CATALOGUE])
 def test_all_that_a_bind_writes_is_guarded(vendor):
     options = BindOptions(bind_phase="allocating", bind_time=True)
-    allocation = an_allocation("gpu-07", a_share("GPU-a", 1, vendor=vendor))
-    annotations, labels = bind_marks(allocation, {"GPU-a": 0}, CATALOGUE.allocation_keys(), 1, options)
+    held = an_allocation("gpu-07", a_share("GPU-a", 1, vendor=vendor))
+    allocation = msgspec.structs.replace(held, claimed=(a_share("GPU-b", 1),))
+    annotations, labels = bind_marks(allocation, {"GPU-a": 0, "GPU-b": 1}, CATALOGUE.allocation_keys(), 1, options)
+    assert {"gpu.scheduling/devices", "gpu.scheduling/visible-devices"} < annotations.keys()
     assert annotations.keys() <= set(guarded_annotations(CATALOGUE))
     assert labels.keys() == {"hami.io/vgpu-node"}
 

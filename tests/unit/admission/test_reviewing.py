@@ -52,11 +52,6 @@ def test_a_pod_of_a_file_on_a_node_is_left_alone():
     assert is_untouched(pod)
 
 
-def test_a_pod_with_a_claim_is_sent_to_our_scheduler():
-    pod = mutate(a_pod(a_container(), annotations={"gpu.scheduling/claim": "mine"}))
-    assert pod["spec"]["schedulerName"] == "hami-scheduler"
-
-
 def test_a_runtime_class_is_set_where_one_is_configured_and_none_is_chosen():
     settings = Settings(runtime_classes={"NVIDIA": "nvidia"})
     assert mutate(a_gpu_pod(gpu="1"), settings)["spec"]["runtimeClassName"] == "nvidia"

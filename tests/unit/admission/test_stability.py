@@ -24,17 +24,28 @@ def resources(draw):
     return {"limits": limits, "requests": {"cpu": "1", **requests}}
 
 
-VARIABLES = st.lists(st.sampled_from(["NVIDIA_VISIBLE_DEVICES", "CUDA_TASK_PRIORITY", "A"]), max_size=3)
+NAMES = ["NVIDIA_VISIBLE_DEVICES", "CUDA_TASK_PRIORITY", "CUDA_VISIBLE_DEVICES", "A"]
+VARIABLES = st.lists(st.sampled_from(NAMES), max_size=3)
+CLAIMS = st.fixed_dictionaries(
+    {},
+    optional={
+        "gpu.scheduling/claim": st.sampled_from(["mine", "", "Mine"]),
+        "gpu.scheduling/allocated": st.sampled_from(["node-a:0,1", "node-a:3", "", "node-a"]),
+    },
+)
 CONTAINERS = st.builds(
     lambda resources, names: a_container(resources=resources, env=[{"name": name, "value": "x"} for name in names]),
     resources(),
     VARIABLES,
 ) | st.just(a_container())
 PODS = st.builds(
-    lambda containers, init, name: a_pod(*containers, initContainers=init, schedulerName=name),
+    lambda containers, init, name, claims: a_pod(
+        *containers, initContainers=init, schedulerName=name, annotations=claims
+    ),
     st.lists(CONTAINERS, min_size=1, max_size=3),
     st.lists(CONTAINERS, max_size=2),
     st.sampled_from(["default-scheduler", "hami-scheduler", "gpu-scheduler"]),
+    CLAIMS,
 )
 
 

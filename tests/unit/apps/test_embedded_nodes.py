@@ -1,11 +1,11 @@
 """What the engine says of its nodes."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 from tessera.apps.embedded_machine import node_names
 from tessera.apps.embedded_node_status import is_ours, node_status, unsaid
-from tessera.apps.embedded_tiles import driver_variables
+from tessera.apps.embedded_tiles import with_own_libraries
+from tessera.embedded.runtime.sources import Additions
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = datetime(2026, 1, 2, 4, 0, 0, tzinfo=UTC)
@@ -53,6 +53,10 @@ def test_nodes_of_an_engine_are_told_from_those_that_others_made():
 def test_the_simulated_driver_is_found_before_the_containers_own_libraries():
     env = [{"name": "LD_LIBRARY_PATH", "value": "/opt/lib"}]
     pod = {"spec": {"containers": [{"name": "main", "env": env}, {"name": "other"}]}}
-    driver, cards = Path("/sim"), Path("/cards")
-    assert driver_variables(pod, "main", driver, cards) == {"TESSERA_SIM": "/cards", "LD_LIBRARY_PATH": "/sim:/opt/lib"}
-    assert driver_variables(pod, "other", driver, cards)["LD_LIBRARY_PATH"] == "/sim"
+    given = Additions(environment={"TESSERA_SIM": "/cards", "LD_LIBRARY_PATH": "/sim"})
+    assert with_own_libraries(given, pod, "main").environment == {
+        "TESSERA_SIM": "/cards",
+        "LD_LIBRARY_PATH": "/sim:/opt/lib",
+    }
+    assert with_own_libraries(given, pod, "other") == given
+    assert with_own_libraries(Additions(), pod, "main") == Additions()

@@ -8,7 +8,8 @@ import pytest
 
 from tessera.admission.certificates import Place
 from tessera.apps.addresses import Address
-from tessera.apps.extender_options import Flags, SecureAddress, read_options
+from tessera.apps.extender_options import Flags, read_options
+from tessera.apps.secure_listener import SecureAddress
 from tessera.errors import InvalidRequest
 from tessera.kube.objects import ObjectKey
 
@@ -31,6 +32,7 @@ DEFAULTS: Flags = {
     "leader_elect": False,
     "follow_lease": "",
     "follow_host": "",
+    "lease_namespace": "default",
 }
 TLS = Path("/tls")
 KEPT: dict[str, Any] = {

@@ -9,8 +9,9 @@ import pytest
 
 from tessera.admission.certificates.pod_local import make_pod_local
 from tessera.apps.addresses import Address
-from tessera.apps.extender_options import Options, SecureAddress
+from tessera.apps.extender_options import Options
 from tessera.apps.listeners import Listeners
+from tessera.apps.secure_listener import SecureAddress
 from tessera.model.requests import PolicyChoice
 from tessera.scheduler.extender import Extender
 from tessera.scheduler.hami_metrics import HamiPage
@@ -57,6 +58,7 @@ def listening(served: Served) -> tuple[Listeners, dict[int, Any]]:
         leader_elect=False,
         follow_lease=None,
         follow_host="",
+        lease_namespace="default",
     )
     listeners = Listeners(None, options, served)  # type: ignore[arg-type] # no certificate is kept
     return listeners, {listener.port: listener.app for listener in listeners.all()}
@@ -74,7 +76,8 @@ async def test_the_webhook_is_ready_once_all_is_read_and_a_certificate_is_shown_
     served.has_read = True
     assert await readiness(apps) == [503, 503, 503]
     made = make_pod_local(["localhost"], datetime.now(UTC))
-    listeners._webhook_certificate.use(made.serving)
+    assert listeners._webhook is not None
+    listeners._webhook.certificate.use(made.serving)
     assert await readiness(apps) == [503, 200, 200]
     served.leads = True
     assert await readiness(apps) == [200, 200, 200]

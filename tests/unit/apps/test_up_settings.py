@@ -2,7 +2,7 @@
 
 import pytest
 
-from tessera.apps.state_directory import EngineSettings
+from tessera.apps.state_directory import EngineSettings, default_path
 from tessera.apps.up_settings import Wanted, choose_settings
 from tessera.errors import InvalidInput
 
@@ -41,6 +41,15 @@ def test_the_cards_of_a_machine_are_on_one_node():
         choose_settings(Wanted(nodes=2), EngineSettings(nodes=1))
 
 
+def test_a_scheduler_configuration_that_cannot_be_used_is_refused_before_it_is_remembered(tmp_path):
+    with pytest.raises(InvalidInput, match="expected a KubeSchedulerConfiguration"):
+        choose_settings(Wanted(scheduler_config=tmp_path / "none.yaml"), BEFORE)
+
+
 def test_a_description_that_cannot_be_read_is_refused_at_once():
     with pytest.raises(InvalidInput, match='cards is "many", expected a number and a model'):
         choose_settings(Wanted(cards="many"), BEFORE)
+
+
+def test_an_empty_home_is_no_place_to_keep_anything_in():
+    assert default_path({"HOME": ""}) == default_path({})

@@ -2,14 +2,23 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from tessera.apps.cli import COMMANDS
+from tessera.apps.run import COMPONENTS
+from tessera.cli.group import make_group
+from tests.repository.files import ROOT
 
 TESSERA = (sys.executable, "-m", "tessera.apps.cli")
 HEAVY = {"aiohttp", "asyncio", "cryptography", "grpc", "msgspec", "numpy", "rich", "starlette", "structlog", "yaml"}
+SLOW = {"aiohttp", "cryptography", "grpc", "numpy", "prometheus_client", "rich", "starlette", "structlog", "uvicorn"}
 NOBODY = {"KUBECONFIG": "", "HOME": "/nowhere"}
 
 
@@ -31,6 +40,7 @@ def imported_by(*arguments: str) -> set[str]:
     [
         *([], ["--help"], ["nodes", "--help"], ["pods", "--help"], ["doctor", "--help"], ["version", "--help"]),
         *(["completion", "--help"], ["completion", "bash"], ["run", "--help"], ["--version"]),
+        *(["run", name, "--help"] for name in COMPONENTS),
     ],
     ids=" ".join,
 )
@@ -39,6 +49,33 @@ def test_help_imports_nothing_that_takes_long(arguments: list[str]):
 
     assert "click" in imported
     assert not imported & HEAVY
+
+
+def every_command(group: click.Group, *above: str) -> Iterator[tuple[str, ...]]:
+    for name in group.list_commands(click.Context(group)):
+        yield (*above, name)
+        found = group.get_command(click.Context(group), name)
+        if isinstance(found, click.Group):
+            yield from every_command(found, *above, name)
+
+
+ALL_COMMANDS = list(every_command(make_group(COMMANDS)))
+
+
+@pytest.mark.parametrize("path", ALL_COMMANDS, ids=" ".join)
+def test_nobody_who_asks_for_help_waits_for_what_is_slow_to_import(path: tuple[str, ...]):
+    imported = imported_by(*path, "--help")
+
+    assert "click" in imported
+    assert not imported & SLOW
+
+
+def test_the_page_of_the_command_line_names_every_command():
+    page = (ROOT / "docs/cli.md").read_text()
+    groups = {path[:-1] for path in ALL_COMMANDS}
+    named = {" ".join(path) for path in ALL_COMMANDS if path not in groups}
+
+    assert {name for name in named if not re.search(rf"^\|.*`tessera {name}\b.*`", page, re.MULTILINE)} == set()
 
 
 def test_help_names_every_command_of_the_base():
@@ -54,6 +91,7 @@ def test_help_names_every_command_of_the_base():
         (("nodez",), "No such command 'nodez'."),
         (("pods", "-o", "xml"), "'xml' is not one of 'wide', 'json', 'yaml', 'name'."),
         (("completion", "tcsh"), "'tcsh' is not one of 'bash', 'zsh', 'fish'."),
+        (("run", "operators"), "No such command 'operators'."),
     ],
 )
 def test_a_wrong_call_is_one_sentence_and_code_2(arguments: tuple[str, ...], sentence: str):

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tessera.cli.simulate import POLICIES
+from tessera.engine.policies import NODE_POLICIES
+
 FIGURES = {"allocated_percent_at_100", "allocated_percent_at_130", "rejected_percent", "decisions_per_second"}
 
 
@@ -219,3 +222,7 @@ def test_help_names_every_command() -> None:
 
     assert done.returncode == 0
     assert "simulate" in done.stdout
+
+
+def test_help_names_every_policy_of_the_engine() -> None:
+    assert POLICIES.replace(" or ", ", ").split(", ") == list(NODE_POLICIES)

@@ -6,6 +6,7 @@ from tessera.engine.demand import LARGEST, Demand, Demands, accepts_type
 from tessera.engine.fleet import Fleet, Kind
 from tessera.model.requests import CardSelector
 from tests.builders import a_card, a_node, a_want
+from tests.unit.engine.claims import a_claim_pod
 
 NO_CARD = Kind()
 A100 = Kind("NVIDIA", "NVIDIA A100", "hami-core", 10, 40_960, 100)
@@ -86,3 +87,17 @@ def test_what_is_remembered_stays_bounded():
         demands.of(a_want(count))
     assert demands.of(a_want(1)) is not first
     assert demands.of(a_want(1)).request == first.request
+
+
+def test_a_claim_to_whole_cards_takes_what_each_kind_has_and_a_shared_one_what_it_asks_for():
+    fleet = Fleet()
+    fleet.put(a_node("n", a_card("a", memory_mib=1000, cores_percent=80), a_card("b", memory_mib=3000)))
+    demands = Demands(fleet)
+    whole, shared = a_claim_pod(2).claim, a_claim_pod(2, shared={"memory_percent": 10, "cores_percent": 7}).claim
+    assert whole is not None
+    assert shared is not None
+    assert demands.of_claim(whole).memory.tolist() == [0, 1000, 3000]
+    assert demands.of_claim(whole).cores.tolist() == [0, 80, 100]
+    assert demands.of_claim(whole) is demands.of_claim(whole)
+    assert demands.of_claim(shared).memory.tolist() == [0, 100, 300]
+    assert demands.of_claim(shared).cores.tolist() == [7, 7, 7]

@@ -1,7 +1,7 @@
 """Every refusal says what is in the way, and by how much."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -10,8 +10,9 @@ import pytest
 from tessera.engine import quota
 from tessera.model.devices import Taint
 from tessera.model.refusals import Reason, Refusal, render
-from tessera.model.requests import CardSelector, LabelRule, PodRequest, PolicyChoice
+from tessera.model.requests import CardSelector, ClaimPolicy, LabelRule, PodRequest, PolicyChoice, TopologyMode
 from tests.builders import GIB, a_card, a_node, a_pod, a_ref, a_want, an_allocation
+from tests.unit.engine.claims import a_claim_pod, a_wired_node
 from tests.unit.engine.world import World
 
 DOCUMENT = Path(__file__).parents[3] / "docs/reasons.md"
@@ -73,6 +74,18 @@ def two_sizes() -> World:
     return world
 
 
+def wired(islands: str, *, held: Sequence[int] = (), **changes: Any) -> Callable[[], World]:
+    """Cards 0, 1, … of these islands, some of them in use."""
+
+    def build() -> World:
+        world = World(a_wired_node("gpu-07", islands, **changes))
+        for one in held:
+            world.hold("gpu-07", str(one))
+        return world
+
+    return build
+
+
 def said(reason: Reason, need: int = 0, have: int = 0, detail: str = "", cards: int = 1) -> Refusal:
     return Refusal(reason, need, have, "gpu-07", detail, cards)
 
@@ -94,7 +107,7 @@ CASES = [
         hosted(labels=(("gpu", "off"),)),
         a_pod(a_want(), node_terms=((LabelRule("gpu", "In", ("on",)),),)),
         said(Reason.NODE_SELECTOR),
-        "gpu-07: the node's labels do not match the pod's node selector",
+        "gpu-07: the node's labels do not match the node selector of the pod or its claim",
     ),
     Case(
         hosted(taints=(Taint("dedicated", "ml"),)),
@@ -229,6 +242,61 @@ CASES = [
         "gpu-07: 3 cards on one NUMA node wanted, at most 2 together",
     ),
     Case(
+        wired("AABB", held=[1]),
+        a_claim_pod(4),
+        said(Reason.CARD_EXCLUSIVE, 4, 3, cards=4),
+        "gpu-07: 4 cards that nobody uses wanted, 3 idle",
+    ),
+    Case(
+        wired("AABB", held=[0]),
+        a_claim_pod(2, pinned_ids=(0, 2)),
+        said(Reason.CARD_PINNED, 2, 1, "0 (in use)"),
+        "gpu-07: the pod is pinned to cards of which some cannot be had: 0 (in use)",
+    ),
+    Case(
+        wired("AABB", sick=[1], cordoned=[2]),
+        a_claim_pod(4, pinned_ids=(1, 2, 3, 12), selector=CardSelector(avoid_uuids=("3",))),
+        said(Reason.CARD_PINNED, 4, 0, "1 (unhealthy), 2 (cordoned), 3 (not accepted by the pod), 12 (not there)"),
+        "gpu-07: the pod is pinned to cards of which some cannot be had: "
+        "1 (unhealthy), 2 (cordoned), 3 (not accepted by the pod), 12 (not there)",
+    ),
+    Case(
+        wired("AABB"),
+        a_claim_pod(3, topology=TopologyMode.REQUIRED),
+        said(Reason.CARDS_ISLAND, 3, 2, cards=3),
+        "gpu-07: 3 cards in one island wanted, at most 2 together",
+    ),
+    Case(
+        wired("    "),
+        a_claim_pod(2, topology=TopologyMode.REQUIRED),
+        said(Reason.CARDS_ISLAND, 2, 0, cards=2),
+        "gpu-07: 2 cards in one island wanted, at most 0 together",
+    ),
+    Case(
+        wired("AAABBB", bandwidths=[600, 300, 200, 400, 100, 100]),
+        a_claim_pod(2, topology=TopologyMode.REQUIRED, min_bandwidth_gbps=500),
+        said(Reason.CARDS_BANDWIDTH, 2, 300, "500", 2),
+        "gpu-07: 2 cards joined at 500 GB/s wanted, the best set has 300 GB/s",
+    ),
+    Case(
+        wired("AB"),
+        a_claim_pod(2, topology=TopologyMode.REQUIRED, min_bandwidth_gbps=1),
+        said(Reason.CARDS_BANDWIDTH, 2, 0, "1", 2),
+        "gpu-07: 2 cards joined at 1 GB/s wanted, the best set has 0 GB/s",
+    ),
+    Case(
+        wired("AAAAAA", held=[3]),
+        a_claim_pod(4, policy=ClaimPolicy.CONTIGUOUS),
+        said(Reason.CARDS_ADJACENT, 4, 3, cards=4),
+        "gpu-07: 4 cards with adjacent ids wanted, at most 3 in a row",
+    ),
+    Case(
+        wired("ABBAAB"),
+        a_claim_pod(3, policy=ClaimPolicy.CONTIGUOUS, topology=TopologyMode.REQUIRED),
+        said(Reason.CARDS_ADJACENT, 3, 2, cards=3),
+        "gpu-07: 3 cards with adjacent ids wanted, at most 2 in a row",
+    ),
+    Case(
         cards("A", memory_mib=1000),
         a_pod(a_want(memory_mib=600), a_want(memory_mib=500)),
         said(Reason.CARDS_TOGETHER),
@@ -263,8 +331,17 @@ def test_a_quota_is_refused_with_the_namespace_and_the_figure():
     assert render(refusal) == "team-a: NVIDIA memory_mib would be 1500, the quota allows 1000"
 
 
-NOT_OF_THE_ENGINE = {Reason.NODE_UNKNOWN}
-"""The engine speaks of the nodes it has; that one was never heard of is for its caller to say."""
+NOT_OF_THE_ENGINE = {
+    Reason.NODE_UNKNOWN,
+    Reason.CLAIM_MISSING,
+    Reason.CLAIM_INVALID,
+    Reason.CLAIM_IN_USE,
+    Reason.GANG_UNKNOWN,
+    Reason.GANG_INCOMPLETE,
+    Reason.GANG_UNPLACED,
+    Reason.GANG_SCATTERED,
+}
+"""The engine speaks of the nodes it has and of what is asked of it; the rest is for its caller to say."""
 
 
 def test_every_reason_is_shown_by_a_state():

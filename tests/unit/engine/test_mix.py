@@ -1,10 +1,13 @@
 """Which shapes of pods arrive, learned from those seen so far."""
 
 import pytest
+from msgspec.structs import replace
 
 from tessera.engine.mix import Mix, Shape, most_typical, shape_of
+from tessera.model.claims import WHOLE_CARD
 from tessera.model.requests import CardSelector
 from tests.builders import GIB, a_pod, a_sidecar, a_want, an_app, an_init
+from tests.unit.engine.claims import a_claim_pod
 
 
 def shape(number: int) -> Shape:
@@ -28,6 +31,10 @@ class TestShapes:
     def test_a_sidecar_counts_and_an_init_container_does_not(self):
         assert shape_of(a_pod(an_init(a_want(8)), a_sidecar(a_want(2)), a_want(1))).device == a_want(2)
         assert shape_of(a_pod(an_init(a_want(8)))).device is None
+
+    def test_what_a_pod_claims_as_a_whole_counts_like_what_its_containers_ask_for(self):
+        assert shape_of(a_claim_pod(4, a_want(1))).device == replace(WHOLE_CARD, count=4)
+        assert shape_of(a_claim_pod(1, a_want(2), shared={})).device == a_want(2)
 
     def test_who_asks_does_not_matter(self):
         assert shape_of(a_pod(a_want(2))) == shape_of(a_pod(a_want(2), an_app()))

@@ -6,6 +6,7 @@ from tessera.engine.quota import check_allocation, check_request
 from tessera.model.quotas import Limits
 from tessera.model.refusals import Reason, Refusal
 from tests.builders import a_card, a_node, a_pod, a_ref, a_share, a_sidecar, a_want, an_allocation, an_app, an_init
+from tests.unit.engine.claims import a_claim_pod
 
 
 def a_ledger() -> Ledger:
@@ -141,6 +142,29 @@ def test_chosen_cards_of_another_vendor_are_not_counted() -> None:
     allocation = an_allocation("node-a", (a_share("GPU-0", 100), a_share("MLU-0", 4000, vendor="MLU")))
 
     assert check_allocation(a_ledger(), "team", pod, allocation, {"NVIDIA": Limits(1, 100, 0)}) is None
+
+
+def test_a_claim_counts_with_all_of_its_cards_beside_what_containers_ask_for() -> None:
+    alone, shared = (
+        a_claim_pod(2),
+        a_claim_pod(1, a_want(memory_mib=10), shared={"memory_mib": 500, "cores_percent": 5}),
+    )
+
+    assert check_request(a_ledger(), "team", alone, {"NVIDIA": Limits(2, 16_000, 200)}) is None
+    assert check_request(a_ledger(), "team", alone, {"NVIDIA": Limits(cards=1)}) is not None
+    assert check_request(a_ledger(), "team", alone, {"NVIDIA": Limits(memory_mib=15_999)}) is not None
+    assert check_request(a_ledger(), "team", alone, {"NVIDIA": Limits(cores_percent=199)}) is not None
+    assert check_request(a_ledger(), "team", alone, {"MLU": Limits(0, 0, 0)}) is None
+    assert check_request(a_ledger(), "team", shared, {"NVIDIA": Limits(2, 510, 5)}) is None
+    assert check_request(a_ledger(), "team", shared, {"NVIDIA": Limits(memory_mib=509)}) is not None
+
+
+def test_an_exclusive_claim_counts_at_least_what_the_smallest_card_has() -> None:
+    ledger = Ledger()
+    ledger.put_node(a_node("node-a", a_card("GPU-0", cores_percent=80), a_card("GPU-1", cores_percent=120)))
+
+    assert check_request(ledger, "team", a_claim_pod(1), {"NVIDIA": Limits(cores_percent=80)}) is None
+    assert check_request(ledger, "team", a_claim_pod(1), {"NVIDIA": Limits(cores_percent=79)}) is not None
 
 
 def test_the_peak_of_an_init_container_is_given_back_to_the_namespace_once_it_has_finished() -> None:

@@ -57,6 +57,13 @@ class World:
         assert allocation is not None
         return [[share.uuid for share in container] for container in allocation.containers]
 
+    def claimed(self, request: PodRequest, node: str = "") -> list[str] | None:
+        """The cards that the pod would get as a whole, on this node or on the best; None where it does not fit."""
+        allocation = (
+            self.decider.allocate(request, self.ledger.fleet.row_of[node]) if node else self.decider.choose(request)
+        )
+        return None if allocation is None else [share.uuid for share in allocation.claimed]
+
     def refusal(self, request: PodRequest) -> Refusal:
         """The only refusal there is."""
         (refusal,) = self.decider.refusals(request)

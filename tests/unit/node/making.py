@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from tessera.kube.pods import CACHED_PODS, Pod
-from tessera.model.allocations import CardShare
+from tessera.model.allocations import Allocation, CardShare
+from tessera.model.annotations import keys
 from tessera.model.annotations.allocations import encode_containers
+from tessera.model.annotations.claims import claim_marks
 from tessera.node.protocols.device_plugin_pb2 import ContainerAllocateResponse, Mount
 from tessera.node.tiles import Tile, mount_point
 from tests.builders import a_ref, a_share
@@ -47,6 +49,19 @@ def a_pod(
         "spec": {"nodeName": NODE, "containers": containers or (a_container(),), "initContainers": init},
     }
     return CACHED_PODS.decode(msgspec.json.encode(document), "pods")
+
+
+def a_claim_container(name: str = "main", **limits: int) -> dict[str, Any]:
+    """As the webhook marks it."""
+    container = a_container(name, **limits) if limits else {"name": name, "resources": {"limits": {}}}
+    container["resources"]["limits"][keys.CLAIM] = "1"
+    return container
+
+
+def a_claim_pod(*claimed: CardShare, containers: tuple[dict[str, Any], ...] = (), **more: Any) -> Pod:
+    """A pod that got these cards as a whole."""
+    marks = claim_marks(Allocation(NODE, claimed=claimed), {share.uuid: 0 for share in claimed}) if claimed else {}
+    return a_pod(containers=containers or (a_claim_container(),), annotations=marks, **more)
 
 
 def an_entry(

@@ -64,6 +64,7 @@ async def test_a_card_that_falls_silent_stays_as_an_unhealthy_one(bed: Bed):
     await bed.cards.look()
     assert bed.health() == {"GPU-0": False, "GPU-1": True}
     assert bed.cards.reasons == {"GPU-0": LOST}
+    assert bed.cards.silent == {"GPU-0"}
     assert bed.cards.inventory.links == (LINK,), "how they are joined is still so"
     assert bed.told == 2
 
@@ -76,7 +77,17 @@ async def test_a_card_that_answers_again_is_healthy_again(bed: Bed):
     await bed.cards.look()
     assert bed.health() == {"GPU-0": True, "GPU-1": True}
     assert bed.cards.reasons == {}
+    assert bed.cards.silent == frozenset()
     assert bed.told == 3
+
+
+async def test_an_unhealthy_card_that_falls_silent_is_news(bed: Bed):
+    bed.backend.inventory = Inventory((a_card("GPU-0", index=0, healthy=False),))
+    await bed.cards.look()
+    assert bed.cards.silent == frozenset(), "its driver tells of it"
+    bed.backend.inventory = Inventory()
+    await bed.cards.look()
+    assert (bed.cards.silent, bed.told) == ({"GPU-0"}, 2)
 
 
 async def test_when_the_driver_does_not_answer_at_all_every_card_is_unhealthy_and_none_is_gone(bed: Bed):

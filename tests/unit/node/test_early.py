@@ -12,6 +12,7 @@ from tessera.node.early import EarlyStarter
 from tessera.node.holders import Holder
 from tessera.node.starting import Starter
 from tessera.node.tile_store import TileStore
+from tessera.node.tiles import tiles_of
 from tessera.vendors.backends import find_cards
 from tessera.vendors.loading import load_catalogue
 from tests.builders import a_share
@@ -20,7 +21,7 @@ from tests.unit.node.making import ALLOCATED, NODE, RESOURCE, a_container, a_pod
 
 pytestmark = pytest.mark.asyncio
 CATALOGUE = load_catalogue()
-(NVIDIA,) = (vendor for vendor in CATALOGUE if vendor.name == "NVIDIA")
+(NVIDIA,) = (tiles_of(vendor) for vendor in CATALOGUE if vendor.name == "NVIDIA")
 SOURCES = find_cards(NODE, CATALOGUE, plan="2xT4", exists=lambda _: False)
 T4, OTHER_T4 = (device.uuid for device in SOURCES.managers["NVIDIA"].discover())
 ONE, TWO = frozenset({"tile-0"}), frozenset({"tile-0", "tile-1"})
@@ -99,7 +100,7 @@ async def test_containers_of_one_pod_come_in_their_order(bed: Bed):
 
 
 async def test_where_nobody_waits_the_answer_is_refused_soon(bed: Bed):
-    with pytest.raises(StartRefused, match=r"^no pod waits on gpu-1 for 1 cards of nvidia.com/gpu, expected one with"):
+    with pytest.raises(StartRefused, match=r"^no pod waits on gpu-1 for 1 tiles of nvidia.com/gpu, expected one with"):
         await bed.admit()
     assert sum(bed.clock.slept_s) < 10, "the kubelet admits nobody else meanwhile"
 

@@ -47,6 +47,17 @@ async def test_what_a_container_may_use_is_told_by_the_new_name_and_the_old():
     assert only(families["vGPU_device_memory_limit_in_bytes"]) == (old | {"zone": "vGPU"}, 1000 * MIB)
 
 
+async def test_a_container_that_has_its_cards_by_a_claim_and_by_count_is_told_once():
+    share = a_share("GPU-0", 1000, 10)
+    families = await read(a_tile("aa", share), a_tile("bb", share, resource="gpu.scheduling/claim"))
+    assert only(families["hami_vgpu_memory_limit_bytes"])[1] == 1000 * MIB
+
+
+async def test_no_limit_is_not_told_as_one_of_no_bytes():
+    families = await read(a_tile("aa", a_share("GPU-0", 0, 0)))
+    assert families["hami_vgpu_memory_limit_bytes"].samples == []
+
+
 async def test_what_a_card_does_is_told_by_the_new_name_and_the_old():
     families = await read(usage={"GPU-0": CardUsage(memory_used_mib=512, busy_percent=37)})
     new = {"node": NODE, "device_index": "0", "device_uuid": "GPU-0", "device_type": "NVIDIA A100", "zone": "vGPU"}

@@ -61,7 +61,8 @@ async def channel(bed: Bed) -> AsyncGenerator[grpc.aio.Channel]:
 
 
 async def test_cards_are_listed_with_their_links_from_both_ends_and_their_holders(bed: Bed, channel: grpc.aio.Channel):
-    bed.tiles = [a_tile("aa", a_share("GPU-1", 1000, 30))]
+    share = a_share("GPU-1", 1000, 30)
+    bed.tiles = [a_tile("aa", share), a_tile("bb", share, resource="gpu.scheduling/claim")]
     listing = channel.unary_unary(
         f"/{SERVICE}/List",
         request_serializer=ListCardsRequest.SerializeToString,

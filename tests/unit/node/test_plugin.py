@@ -21,6 +21,7 @@ from tessera.node.plugin import EarlyPlugin, TilePlugin
 from tessera.node.plugin_server import PluginServer
 from tessera.node.starting import Starter
 from tessera.node.tile_store import TileStore
+from tessera.node.tiles import tiles_of
 from tessera.vendors.backends import find_cards
 from tessera.vendors.loading import load_catalogue
 from tests.builders import a_share
@@ -29,7 +30,7 @@ from tests.unit.node.making import NODE, RESOURCE, a_checkpoint, a_pod, an_entry
 
 pytestmark = pytest.mark.asyncio
 CATALOGUE = load_catalogue()
-(NVIDIA,) = (vendor for vendor in CATALOGUE if vendor.name == "NVIDIA")
+(NVIDIA,) = (tiles_of(vendor) for vendor in CATALOGUE if vendor.name == "NVIDIA")
 SOURCES = find_cards(NODE, CATALOGUE, plan="1xT4", exists=lambda _: False)
 (T4,) = (device.uuid for device in SOURCES.managers["NVIDIA"].discover())
 GIVEN = (a_share(T4, 1000, 10),)
@@ -210,7 +211,7 @@ async def test_without_cdi_a_container_of_nobody_is_refused_with_the_sentence_th
         with pytest.raises(grpc.aio.AioRpcError) as refusal:
             await plugin.allocate(["tile-0"])
     assert refusal.value.code() is grpc.StatusCode.FAILED_PRECONDITION
-    assert (refusal.value.details() or "").startswith("no pod waits on gpu-1 for 1 cards of nvidia.com/gpu")
+    assert (refusal.value.details() or "").startswith("no pod waits on gpu-1 for 1 tiles of nvidia.com/gpu")
 
 
 async def test_a_kubelet_that_starts_anew_is_registered_with_again(bed: Bed):

@@ -13,6 +13,7 @@ from tessera.kube.event_series import ObjectReference
 from tessera.kube.pods import Pod
 from tessera.node.holders import Holder
 from tessera.node.reconciling import EVERY_S, YOUNG_S, Reconciliation
+from tessera.node.strays import Strays
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import Tile
 from tessera.vendors.loading import load_catalogue
@@ -46,11 +47,10 @@ class Bed:
         self.is_away = False
         self.clock = FakeClock()
         self.reconciliation = Reconciliation(
-            NODE,
-            CATALOGUE,
             self,  # type: ignore[arg-type] # as much of a kubelet as is asked
             self.store,
             self,  # type: ignore[arg-type] # a starter that forgets
+            Strays(NODE, CATALOGUE, self.pods.get),
             self,  # type: ignore[arg-type] # a recorder
             find_pod=self.pods.get,
             has_ended=lambda uid: uid not in self.alive,

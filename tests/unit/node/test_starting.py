@@ -13,7 +13,7 @@ from tessera.model.allocations import CardShare
 from tessera.node.holders import Holder
 from tessera.node.starting import Starter
 from tessera.node.tile_store import TileStore
-from tessera.node.tiles import Tile
+from tessera.node.tiles import Tile, tiles_of
 from tessera.vendors.backends import find_cards
 from tessera.vendors.loading import load_catalogue
 from tests.builders import a_share
@@ -22,7 +22,7 @@ from tests.unit.node.making import ALLOCATED, NODE, RESOURCE, a_container, a_pod
 
 pytestmark = pytest.mark.asyncio
 CATALOGUE = load_catalogue()
-AMD, NVIDIA = (vendor for vendor in CATALOGUE if vendor.name in ("AMD", "NVIDIA"))
+AMD, NVIDIA = (tiles_of(vendor) for vendor in CATALOGUE if vendor.name in ("AMD", "NVIDIA"))
 SOURCES = find_cards(NODE, CATALOGUE, plan="2xT4,1xMI300X", exists=lambda _: False)
 T4, OTHER_T4 = (device.uuid for device in SOURCES.managers["NVIDIA"].discover())
 (MI300X,) = (device.uuid for device in SOURCES.managers["AMD"].discover())

@@ -4,7 +4,8 @@ import pytest
 
 from tessera.errors import InvalidRequest
 from tessera.model.extender import MAX_SCORE
-from tessera.scheduler.configuration import OUTWEIGHING, Endpoint, scheduler_configuration
+from tessera.scheduler.configuration import Endpoint, scheduler_configuration
+from tessera.scheduler.weighing import OUTWEIGHING
 from tests.unit.scheduler.cluster import CATALOGUE
 
 PLUGIN_POINTS = 100  # the most that a plugin gives a node, before its weight

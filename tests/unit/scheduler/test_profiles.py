@@ -6,7 +6,7 @@ import yaml
 from tessera.errors import InvalidRequest
 from tessera.model.catalogue import Catalogue
 from tessera.scheduler.configuration import PROFILES, Endpoint, scheduler_configuration
-from tessera.scheduler.profiles import load_profiles, read_profiles
+from tessera.scheduler.profiles import load_profiles
 
 
 def configuration(*plugins, name="gpu-scheduler"):
@@ -19,32 +19,44 @@ def configuration(*plugins, name="gpu-scheduler"):
     }
 
 
-def test_the_claims_plugin_may_be_named_in_every_phase():
-    assert read_profiles(configuration("GpuClaimPlugin", name="my-scheduler"), "file") == ("my-scheduler",)
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "config.yaml"
 
 
-def test_our_own_configuration_for_kube_scheduler_is_read_as_well():
-    made = scheduler_configuration(Catalogue(()), Endpoint("http://127.0.0.1:1"))
-    assert read_profiles(made, "file") == PROFILES
+def load(path, document):
+    path.write_text(yaml.safe_dump(document))
+    return load_profiles(path)
 
 
-def test_a_plugin_that_nobody_has_is_refused():
-    expected = 'file: profile gpu-scheduler: preFilter enables "Coscheduling", expected GpuClaimPlugin or a plugin of'
+def test_the_claims_plugin_may_be_named_in_every_phase(path):
+    assert load(path, configuration("GpuClaimPlugin", name="my-scheduler")) == ("my-scheduler",)
+
+
+def test_our_own_configuration_for_kube_scheduler_is_read_as_well(path):
+    assert load(path, scheduler_configuration(Catalogue(()), Endpoint("http://127.0.0.1:1"))) == PROFILES
+
+
+def test_what_is_null_is_as_good_as_not_there(path):
+    document = configuration() | {"profiles": [{"schedulerName": None, "plugins": {"filter": None}}]}
+    assert load(path, document) == ("default-scheduler",)
+    assert load(path, configuration() | {"profiles": None}) == ()
+
+
+def test_a_plugin_that_nobody_has_is_refused(path):
+    expected = 'profile gpu-scheduler: filter enables "Coscheduling", expected GpuClaimPlugin or a plugin of'
     with pytest.raises(InvalidRequest, match=expected):
-        read_profiles(configuration("Coscheduling"), "file")
+        load(path, configuration("Coscheduling"))
 
 
-def test_another_kind_of_object_is_refused():
-    with pytest.raises(InvalidRequest, match="file: is a v1 Pod, expected a kubescheduler"):
-        read_profiles({"apiVersion": "v1", "kind": "Pod"}, "file")
+def test_another_kind_of_object_is_refused(path):
+    with pytest.raises(InvalidRequest, match=": is a v1 Pod, expected a kubescheduler"):
+        load(path, {"apiVersion": "v1", "kind": "Pod"})
 
 
-def test_a_file_that_is_not_there_or_not_yaml_is_told_in_a_sentence(tmp_path):
-    path = tmp_path / "config.yaml"
+def test_a_file_that_is_not_there_or_not_yaml_is_told_in_a_sentence(path):
     with pytest.raises(InvalidRequest, match="cannot be read: No such file or directory"):
         load_profiles(path)
     path.write_text("{")
     with pytest.raises(InvalidRequest, match="is not YAML"):
         load_profiles(path)
-    path.write_text(yaml.safe_dump(configuration("GpuClaimPlugin")))
-    assert load_profiles(path) == ("gpu-scheduler",)

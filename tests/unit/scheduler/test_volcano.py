@@ -106,7 +106,7 @@ async def test_the_pod_that_volcano_binds_is_offered_the_cards_that_were_held():
     assert held is not None
     see(bed.world, a_pod("held", nodeName="a"))
     assert bed.world.ledger.holding("uid-held") is held, "the watch tells of the node before the cards are written"
-    assert bed.phases.offers.take("uid-held", "a") == held.allocation
+    assert bed.phases.offers.take("uid-held", held.request, "a") == held.allocation
 
 
 async def test_a_pod_that_cannot_be_read_and_a_scheduler_that_is_not_ready_are_errors_in_the_answer():

@@ -18,6 +18,8 @@ class FakeNvml:
 
     NVML_SUCCESS = 0
     NVML_FI_DEV_GET_GPU_RECOVERY_ACTION = 230
+    NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON = 90
+    NVML_FI_DEV_NVLINK_GET_SPEED = 164
 
     class c_nvmlGpuInstancePlacement_t(ctypes.Structure):  # noqa: N801
         _fields_ = (("start", ctypes.c_uint), ("size", ctypes.c_uint))
@@ -30,6 +32,8 @@ class FakeNvml:
         self.lost_cards: tuple[int, ...] = ()
         self.memory_total = 40_960 * 2**20
         self.recovery_actions: dict[int, int] = {}
+        self.link_speeds: dict[int, int] = {}
+        self.link_version = 0
         self.faults: list[tuple[int, int]] = []
         self.wait_error = ""
         self.watched: dict[int, set[int]] = {}
@@ -52,9 +56,19 @@ class FakeNvml:
             raise self.NVMLError("GPU is lost")
         return index
 
-    def nvmlDeviceGetFieldValues(self, handle: int, fields: list[int]) -> list[Any]:  # noqa: N802
-        action = SimpleNamespace(uiVal=self.recovery_actions.get(handle, 0))
-        return [SimpleNamespace(nvmlReturn=self.NVML_SUCCESS, value=action) for _ in fields]
+    def nvmlDeviceGetFieldValues(self, handle: int, fields: list[Any]) -> list[Any]:  # noqa: N802
+        """`link_speeds` are by the field that tells them, in MB/s; a field that is not there is not supported."""
+        known = {self.NVML_FI_DEV_GET_GPU_RECOVERY_ACTION: self.recovery_actions.get(handle, 0), **self.link_speeds}
+        asked = [field[0] if isinstance(field, tuple) else field for field in fields]
+        return [
+            SimpleNamespace(nvmlReturn=0 if field in known else 3, value=SimpleNamespace(uiVal=known.get(field, 0)))
+            for field in asked
+        ]
+
+    def nvmlDeviceGetNvLinkVersion(self, handle: int, link: int) -> int:  # noqa: ARG002, N802
+        if not self.link_version:
+            raise self.NVMLError(NOT_SUPPORTED)
+        return self.link_version
 
     def nvmlDeviceGetUUID(self, handle: int) -> str:  # noqa: N802
         return f"GPU-{handle}"

@@ -64,6 +64,14 @@ def test_nvidia_containers_get_what_hami_gives_them():
     )
 
 
+def test_containers_with_claimed_cards_name_them_for_cuda_and_are_not_limited_where_nothing_says_so():
+    manager = manager_of("NVIDIA", "4xT4")
+    edits = give(manager, (2, 0, 0), (3, 0, 0), claimed=True)
+    third, fourth = (device.uuid for device in manager.discover()[2:])
+    assert edits.environment["CUDA_VISIBLE_DEVICES"] == f"{third},{fourth}"
+    assert not [name for name in edits.environment if name.startswith("CUDA_DEVICE_MEMORY_LIMIT")]
+
+
 def test_libraries_are_taken_from_where_the_site_put_them():
     manager = manager_of("NVIDIA", "1xT4", exists=lambda path: path != LIBRARY)
     edits = give(manager, (0, 3000, 30), hook_path="/opt/tessera")

@@ -58,6 +58,35 @@ def test_a_switch_joins_all_cards():
     assert {link.score for link in inventory.links} == {440, 410}
 
 
+COMMON, OF_EACH = FakeNvml.NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON, FakeNvml.NVML_FI_DEV_NVLINK_GET_SPEED
+
+
+@pytest.mark.parametrize(
+    ("speeds", "version", "gbps"),
+    [
+        ({COMMON: 25_781}, 0, 200),
+        ({COMMON: 0, OF_EACH: 26_562}, 0, 200),
+        ({OF_EACH: 53_125}, 0, 400),
+        ({COMMON: 19_531}, 0, 160),
+        ({COMMON: 10_000}, 0, 80),
+        ({}, 7, 400),
+        ({}, 4, 200),
+        ({}, 0, 0),
+    ],
+    ids=["one speed for all", "one for each", "a fast one", "a slow one", "an odd one", "new", "old", "not told"],
+)
+def test_the_bandwidth_of_a_card_is_that_of_its_four_links_both_ways_as_data_sheets_count(speeds, version, gbps):
+    nvml = FakeNvml()
+    nvml.link_speeds, nvml.link_version = speeds, version
+    assert {device.bandwidth_gbps for device in read(nvml).devices} == {gbps}
+
+
+def test_a_card_whose_links_lead_to_no_other_card_has_no_bandwidth_to_its_island():
+    nvml = FakeNvml(names=("NVIDIA H200",), switch=True)
+    nvml.link_version = 6
+    assert read(nvml).devices[0].bandwidth_gbps == 0
+
+
 def test_a_single_card_is_on_no_island_and_has_no_links():
     inventory = read(FakeNvml(names=("NVIDIA H200",), switch=True))
     assert inventory.devices[0].island == ""

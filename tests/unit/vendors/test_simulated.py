@@ -109,6 +109,23 @@ def test_a_file_may_say_more(tmp_path):
     assert {link.score for link in inventory.links if (link.one, link.other) == (third, fourth)} == {7}
 
 
+def test_a_file_may_describe_islands_of_different_bandwidth(tmp_path):
+    file = tmp_path / "node.toml"
+    fast = '[[cards]]\nmodel = "A100-SXM4-80GB"\ncount = 4\nisland_size = 4\n'
+    file.write_text(f"{fast}{fast}bandwidth_gbps = 64\nunhealthy = [3]\n")
+    devices = simulate("n", load_plan(file), CATALOGUE).devices
+    assert [device.bandwidth_gbps for device in devices] == [600] * 4 + [64] * 4
+    first, second = ({device.island for device in some} for some in (devices[:4], devices[4:]))
+    assert len(first) == len(second) == 1
+    assert first != second
+    assert [device.index for device in devices if not device.healthy] == [7]
+
+
+def test_cards_that_are_joined_to_none_have_no_bandwidth():
+    assert {device.bandwidth_gbps for device in cards("2xT4").devices} == {0}
+    assert {device.bandwidth_gbps for device in cards("2xH200").devices} == {900}
+
+
 @pytest.mark.parametrize(
     ("description", "sentence"),
     [

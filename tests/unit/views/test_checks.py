@@ -47,8 +47,11 @@ def component(name: str, *, ready: bool = True, node: str = "cp", beside: str = 
 
 def webhook(body: str = "ours", **changes: Any) -> WebhookConfiguration:
     config = ClientConfig(ca_bundle=certificate(body) if body else None)
-    hook = msgspec.structs.replace(Webhook(name="vgpu.hami.io", client_config=config, failure_policy="Fail"), **changes)
-    return WebhookConfiguration(metadata=ObjectMeta(name="hami-webhook"), webhooks=(hook,))
+    hooks = tuple(
+        msgspec.structs.replace(Webhook(name=name, client_config=config, failure_policy="Fail"), **changes)
+        for name in ("vgpu.hami.io", "claims.gpu.scheduling")
+    )
+    return WebhookConfiguration(metadata=ObjectMeta(name="hami-webhook"), webhooks=hooks)
 
 
 def kept(**data: str) -> KeptData:
@@ -85,7 +88,7 @@ def test_a_sound_cluster_has_nothing_but_good_findings():
     assert [finding.level for finding in findings] == [Level.OK] * len(findings)
     assert [finding.check for finding in findings] == [
         *("version", "clock", "rights", "scheduler", "kube-scheduler"),
-        *("webhook", "agents", "definitions", "nodes", "pods"),
+        *("webhook", "webhook", "agents", "definitions", "nodes", "pods"),
     ]
     assert not has_problem(findings)
 
@@ -121,7 +124,7 @@ WARN, BAD = Level.WARNING, Level.PROBLEM
         ({"configurations": (kept(config="profiles: []"),)}, "kube-scheduler", BAD, "no profile hami-scheduler"),
         ({"configurations": (kept(config="a: [b"),)}, "kube-scheduler", BAD, "no profile hami-scheduler"),
         ({"configurations": (kept(config="text"),)}, "kube-scheduler", BAD, "no profile hami-scheduler"),
-        ({"webhooks": ()}, "webhook", BAD, "no webhook vgpu.hami.io is configured"),
+        ({"webhooks": ()}, "webhook", BAD, "no webhook claims.gpu.scheduling is configured"),
         ({"webhooks": (webhook(""),)}, "webhook", BAD, "has no authority"),
         ({"webhooks": (webhook("theirs"),)}, "webhook", BAD, "trusts another authority"),
         ({"webhooks": (webhook(failure_policy="Ignore"),)}, "webhook", WARN, "is Ignore"),

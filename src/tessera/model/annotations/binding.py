@@ -18,6 +18,7 @@ from tessera.model.annotations.allocations import (
     encode_containers,
     encode_seed_devices,
 )
+from tessera.model.annotations.claims import claim_marks, read_claimed
 from tessera.model.annotations.complaints import missing, shorten
 from tessera.model.annotations.records import whole_number
 from tessera.model.annotations.results import encode_card_names, encode_result
@@ -79,8 +80,10 @@ def bind_marks(
         keys.SCHEDULING_RESULT: encode_result(allocation, indexes),
         keys.DEVICE_ALLOCATED: encode_card_names(allocation, indexes),
     }
-    for vendor in dict.fromkeys(share.vendor for share in allocation.shares):
+    for vendor in dict.fromkeys(share.vendor for shares in allocation.containers for share in shares):
         annotations |= _vendor_lists(allocation, vendor, keys_by_vendor)
+    if allocation.claimed:
+        annotations |= claim_marks(allocation, indexes)
     if options.bind_phase:
         annotations[keys.BIND_PHASE] = options.bind_phase
     if options.bind_time:
@@ -108,11 +111,12 @@ def read_allocation(
         for vendor in _one_per_key(keys_by_vendor)
     ]
     containers = tuple(tuple(share for shares in slot for share in shares) for slot in zip(*by_vendor, strict=True))
-    if not any(containers):
+    claimed = read_claimed(annotations, where)
+    if not any(containers) and not claimed:
         containers = _read_flat(annotations, container_count, where, asking)
-    if not any(containers):
+    if not any(containers) and not claimed:
         return None
-    return Allocation(node or _node_of(annotations, where), containers)
+    return Allocation(node or _node_of(annotations, where), containers, claimed)
 
 
 def read_bind_state(annotations: Mapping[str, str], where: str) -> BindState:

@@ -19,7 +19,7 @@ def test_unknown_fields_are_ignored_and_known_ones_default():
 
 def test_a_sick_card_is_told_in_so_many_words():
     sick = Device(uuid="GPU-a", vendor="NVIDIA", model="A100", slots=10, memory_mib=40960, healthy=False, island="nv0")
-    assert '"island":"nv0","healthy":false' in encode_inventory([sick])
+    assert '"island":"nv0","bandwidth":0,"healthy":false' in encode_inventory([sick])
     assert decode_inventory(encode_inventory([sick]), INVENTORY) == (sick,)
 
 

@@ -1,0 +1,136 @@
+"""What the kubelet needs of us on a node, put together: plugins, starts, reports, endings, reconciliation."""
+
+import asyncio
+from collections.abc import Mapping
+
+from tessera.apps.node_state import NodeState
+from tessera.apps.working import Work
+from tessera.kube.client import Client
+from tessera.kube.events import Recorder
+from tessera.model.annotations.handshakes import HandshakeStyle
+from tessera.model.annotations.registers import RegisterFormat
+from tessera.model.catalogue import Catalogue, Vendor
+from tessera.model.claims import CLAIMABLE
+from tessera.node.agent_lease import AgentLease
+from tessera.node.early import EarlyStarter
+from tessera.node.ending import Endings
+from tessera.node.kubelet import Kubelet
+from tessera.node.plugin import EarlyPlugin, TilePlugin
+from tessera.node.plugin_server import PluginServer
+from tessera.node.reconciling import Reconciliation
+from tessera.node.reporting import NodeReporter
+from tessera.node.settings import NodeSettings
+from tessera.node.starting import Starter
+from tessera.node.status_reporting import StatusReporter
+from tessera.node.strays import Strays
+from tessera.node.tile_store import TileStore
+from tessera.node.tiles import CLAIM_TILES, TileKind, claim_tiles_of, judge_tiles, tiles_of
+from tessera.vendors.backends import CardSources
+from tessera.vendors.reporting import in_form
+
+LOOK_AGAIN_S = 0.5
+
+
+class NodePlugin:
+    """One process of a node has this part: it writes the tiles."""
+
+    def __init__(self, client: Client, catalogue: Catalogue, sources: CardSources, settings: NodeSettings) -> None:
+        node = settings.node
+        self._store = store = TileStore(settings.state_dir, settings.cdi_dir)
+        self.state = state = NodeState(client, sources, settings, store)
+        pods = state.pods
+        if driver := sources.driver:
+            state.cards.news.listen(lambda: driver.know(state.cards.inventory.devices))
+        self._kubelet = Kubelet(settings.kubelet_dir)
+        self._endings = Endings(
+            lambda: tuple(store), state.groups.alive, pods.is_known, told=lambda: self._lease.renew_soon()
+        )
+        pods.informer.subscribe(self._endings.pod_changed)
+        self._starter = Starter(
+            node,
+            catalogue,
+            sources.managers,
+            self._kubelet,
+            store,
+            find_pod=pods.find_holder,
+            lingering=self._endings.lingering,
+            hook_path=settings.hook_path,
+        )
+        self._recorder = Recorder(client, component="tessera-agent", host=node)
+        self._reconciliation = Reconciliation(
+            self._kubelet,
+            store,
+            self._starter,
+            Strays(node, catalogue, pods.find),
+            self._recorder,
+            find_pod=pods.find,
+            has_ended=self._endings.is_told,
+            removed=state.cards.news.spread,
+        )
+        form = settings.register_format
+        style = HandshakeStyle.SEED if form is RegisterFormat.SEED else HandshakeStyle.HAMI
+        reported = in_form(catalogue, form)
+        self._reporter = NodeReporter(client, node, reported, state.cards, style=style, cdi=settings.cdi)
+        self._lease = AgentLease(client, node, self._endings, lambda: self._reporter.node_uid)
+        self._statuses = StatusReporter(client, node, state.cards, state.held, lambda: self._reporter.node_uid)
+        pods.informer.subscribe(lambda _: self._statuses.stir())
+        vendors = [vendor for vendor in catalogue if vendor.name in sources.backends]
+        claimable = [vendor for vendor in vendors if vendor.name == CLAIMABLE]
+        self._kinds = [*map(tiles_of, vendors), *map(claim_tiles_of, claimable)]
+        self._servers: dict[str, PluginServer] = {}
+
+    def is_ready(self) -> bool:
+        """The pods are known, and the tiles of every vendor with cards here are registered with the kubelet."""
+        vendors = {device.vendor for device in self.state.cards.inventory.devices}
+        wanted = {kind.resource for kind in self._kinds if kind.vendor.name in vendors}
+        registered = {resource for resource, server in self._servers.items() if server.is_registered}
+        return self.state.pods.is_synced and wanted <= registered
+
+    def count_strays(self) -> int:
+        return len(self._reconciliation.strays)
+
+    def works(self) -> list[Work]:
+        once_synced = self.state.pods.once_synced
+        return [
+            *self.state.works(),
+            self._reporter.nodes.run(),
+            self._reporter.run(),
+            self._lease.run(),
+            self._statuses.statuses.run(),
+            once_synced(self._statuses.run()),
+            self._recorder.run(),
+            once_synced(self._endings.run()),
+            once_synced(self._reconciliation.run()),
+            *map(self._serve, self._kinds),
+        ]
+
+    async def _serve(self, kind: TileKind) -> None:
+        """A vendor without cards has nothing to offer; they may come later, with a driver."""
+        cards = self.state.cards
+        await self.state.pods.informer.synced()
+        await self._reporter.nodes.synced()
+        while not cards.of_vendor(kind.vendor.name):
+            await cards.news.upcoming().wait()
+        while self._reporter.binds_late is None:
+            await asyncio.sleep(LOOK_AGAIN_S)
+        server = self._servers[kind.resource] = PluginServer(self._make_plugin(kind), self._kubelet)
+        await server.run()
+
+    def _make_plugin(self, kind: TileKind) -> TilePlugin:
+        news, starter = self.state.cards.news, self._starter
+
+        def health() -> Mapping[str, bool]:
+            return CLAIM_TILES if kind.by_claim else self._judge(kind.vendor)
+
+        if self._reporter.binds_late:
+            return TilePlugin(kind, starter, self._store, health, news)
+        early = EarlyStarter(starter, self._store, lambda: self.state.pods.informer)
+        return EarlyPlugin(kind, early, starter, self._store, health, news)
+
+    def _judge(self, vendor: Vendor) -> Mapping[str, bool]:
+        resource = vendor.resources.count
+        held = [tile for tile in self.state.held() if tile.resource == resource]
+        card_of = {tile_id: uuid for tile in held for tile_id, uuid in tile.cards.items()}
+        kept = [holder for holder in self._kubelet.kept_holders() or () if holder.resource == resource]
+        given = {tile_id for holder in kept for tile_id in holder.ids}
+        return judge_tiles(self.state.cards.of_vendor(vendor.name), card_of, given)

@@ -1,0 +1,25 @@
+"""`tessera run operator`: what GpuClaims and GpuGangs say of themselves."""
+
+from typing import TYPE_CHECKING, Unpack
+
+import click
+
+from tessera.apps.flags import KUBECONFIG, LEASE_NAMESPACE
+
+if TYPE_CHECKING:
+    from tessera.apps.operator_process import Flags
+
+
+@click.command("operator")
+@KUBECONFIG
+@LEASE_NAMESPACE
+@click.option("--metrics", default="127.0.0.1:9397", show_default=True, help="Where to serve /metrics and health.")
+@click.option("--leader-elect", is_flag=True, help="One of several replicas writes, the one that has the lease.")
+@click.option("--install-definitions", is_flag=True, help="Install our kinds first, as the chart does.")
+def command(**flags: "Unpack[Flags]") -> None:
+    """Keep the status of GpuClaims and GpuGangs as pods and leases say, and decide about nothing."""
+    import uvloop
+
+    from tessera.apps.operator_process import run
+
+    uvloop.run(run(flags))

@@ -1,0 +1,298 @@
+"""Gangs: pods that start together or not at all.
+
+A pod belongs to the gang that its claim names, or its annotation. How many it takes is said by a GpuGang, by a PodGroup
+of scheduling.x-k8s.io, or by the pods themselves. Until that many are there nobody is given a place, so two gangs that
+arrive by halves hold nothing that the other needs. Then all that wait are planned at once, and each is sent to the
+place that is reserved for it. What is not bound in time, or whose neighbour cannot be bound, is free again.
+
+Members that are bound, or have done their work, count: one that is made anew need not wait for its whole gang.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+import structlog
+
+from tessera.engine.gangs import GangPlan, Member, plan_gang
+from tessera.errors import BindRefused, ClaimUnmet, InvalidInput
+from tessera.kube.caching import Change
+from tessera.kube.objects import ObjectKey
+from tessera.kube.pods import Pod
+from tessera.model.annotations import keys
+from tessera.model.pod_documents import read_head
+from tessera.model.pod_hosts import NODE_NAME_FIELD
+from tessera.model.pods import read_pod_ref
+from tessera.model.quotas import Limits
+from tessera.model.refusals import Reason, Refusal, render
+from tessera.model.requests import LabelRule, PodRef, PodRequest
+from tessera.scheduler.claims import annotations_of, claim_of
+from tessera.scheduler.gang_sizes import GangObject, GangSizes
+from tessera.scheduler.offers import Offers
+from tessera.scheduler.rallies import Rallies
+from tessera.scheduler.world import FOREVER, World
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+PLAN_S = 30.0
+SHUN_S = 30.0
+ONE_EACH = "name the same claim, which is Exclusive; make it Shared, or give each of them a claim of its own"
+MOST_PLANS = 16
+SUCCEEDED, FAILED = "Succeeded", "Failed"
+
+
+def gang_said_by(pod: object) -> tuple[str, ...]:
+    """The gang that a pod names itself, as an index over pods has it."""
+    name = annotations_of(pod).get(keys.GANG)
+    return (str(ObjectKey(read_head(pod).namespace or "", name)),) if name else ()
+
+
+class _State(NamedTuple):
+    sequence: int
+    members: frozenset[Member]
+    needed: int
+    limits: Mapping[str, Limits]
+
+
+class Gate(NamedTuple):
+    """Where a member of a gang is to go, or why it waits."""
+
+    node: str = ""
+    why: str = ""
+
+
+class Gangs:
+    """`saying` are the pods that name a gang themselves; `within_quota` says whether a namespace may hold more.
+
+    `planned` is told when a gang has its places, `freed` when it gave them back.
+    """
+
+    def __init__(self, world: World, offers: Offers, within_quota: Callable[[str, PodRequest], bool]) -> None:
+        self._world = world
+        self._offers = offers
+        self._within_quota = within_quota
+        self._sizes = GangSizes()
+        self._plan_of: dict[str, ObjectKey] = {}
+        self._planning: dict[str, Pod] = {}
+        self._shunned: dict[str, dict[str, float]] = {}
+        self.rallies = Rallies()
+        self._failed: dict[ObjectKey, tuple[_State, str]] = {}
+        world.is_planned = self._is_planned
+        self.saying: Callable[[ObjectKey], Iterable[Pod]] = lambda _: ()
+        self.planned: Callable[[], None] = lambda: None
+
+    def gang_changed(self, change: Change[GangObject]) -> None:
+        self._sizes.gang_changed(change)
+        self._world.freed()
+
+    def group_changed(self, change: Change[GangObject]) -> None:
+        self._sizes.group_changed(change)
+        self._world.freed()
+
+    def pod_changed(self, change: Change[Pod]) -> None:
+        """A member that comes may complete its gang; one that is gone needs no place any more."""
+        pod = change.after or change.before
+        if pod is None:
+            return
+        gang, uid = self.gang_of(pod), pod.metadata.uid or ""
+        if gang is None:
+            return
+        if change.after is None:
+            self._shunned.pop(uid, None)
+            self.rallies.forgive(gang)
+            self.release_plan(uid)
+        elif pod.spec.node_name:
+            self._plan_of.pop(uid, None)
+        elif change.before is None:
+            self.rallies.forgive(gang)
+            self._world.freed()
+
+    def gang_of(self, pod: object) -> ObjectKey | None:
+        said, namespace = annotations_of(pod), read_head(pod).namespace or "default"
+        name = said.get(keys.GANG, "")
+        if not name and keys.CLAIM in said:
+            name = self._world.claims.gang_of(ObjectKey(namespace, said[keys.CLAIM]))
+        return ObjectKey(namespace, name) if name else None
+
+    def gate(self, pod: object, names: Iterable[str] | None, now_s: float) -> Gate | None:
+        """Where the pod is to go, or why nowhere yet; None, if it may go anywhere. `names` are where it could."""
+        gang = self.gang_of(pod)
+        if gang is None:
+            return None
+        self._offers.expire(now_s)
+        uid, possible = read_pod_ref(pod).uid, None if names is None else set(names)
+        for _ in range(MOST_PLANS):
+            promised = self.promised_node(uid)
+            if promised and (possible is None or promised in possible):
+                return Gate(node=promised)
+            if promised:
+                self._shun(uid, promised, now_s)
+            why = self._plan(gang, now_s)
+            if why is not None:
+                return Gate(why=why) if why else None
+            if not self.promised_node(uid):
+                break
+        return Gate(why=_unplaced(gang, 1, 0))
+
+    def _shun(self, uid: str, node: str, now_s: float) -> None:
+        """Others than us do not let the member go there, for now."""
+        self._shunned.setdefault(uid, {})[node] = now_s + SHUN_S
+        self.release_plan(uid)
+
+    def promised_node(self, uid: str) -> str:
+        held = self._offers.firm(uid)
+        return held.allocation.node if held is not None else ""
+
+    async def rally(self, pod: Pod) -> None:
+        """Before a member is bound: wait until all can be. BindRefused, if they cannot, or its place is gone."""
+        uid = pod.metadata.uid or ""
+        gang = self._plan_of.get(uid) or self.gang_of(pod)
+        if gang is None:
+            return
+        if uid in self._plan_of:
+            await self.rallies.join(gang, uid)
+        elif self._is_waiting(pod) and self._lacks_members(gang):
+            raise BindRefused(f"the gang {gang} has given back the place that was kept for the pod; it is planned anew")
+
+    def _lacks_members(self, gang: ObjectKey) -> bool:
+        """Whether fewer are on their nodes, or have done their work, than it takes."""
+        members = list(self._members(gang))
+        size = self._sizes.of(gang, members)
+        return size is None or sum(not self._is_waiting(pod) for pod in members) < size
+
+    def expire(self, now_s: float) -> None:
+        """Places that were not taken in time are free, and who was left alone may be tried again."""
+        self._offers.expire(now_s)
+        if self.rallies.expire(now_s):
+            self._world.freed()
+
+    def is_promised(self, pod: PodRef) -> bool:
+        return bool(self.promised_node(pod.uid))
+
+    def _is_planned(self, uid: str) -> bool:
+        return uid in self._planning or bool(self.promised_node(uid))
+
+    def release_plan(self, uid: str) -> None:
+        """This member is not bound where it was to be: what was kept for the others is free."""
+        gang = self._plan_of.get(uid)
+        if gang is None:
+            return
+        for member in [member for member, of in self._plan_of.items() if of == gang]:
+            del self._plan_of[member]
+            self._offers.withdraw(member)
+        self.rallies.call_off(gang)
+        log.info("gang gave its places back", gang=str(gang))
+        self._world.freed()
+
+    def _plan(self, gang: ObjectKey, now_s: float) -> str | None:
+        """Reserve places. Why there are none; empty, if the gang needs none any more."""
+        if self.rallies.is_left_alone(gang, now_s):
+            return render(Refusal(Reason.GANG_SCATTERED, detail=str(gang)))
+        members = list(self._members(gang))
+        size = self._sizes.of(gang, members)
+        if size is None:
+            return render(Refusal(Reason.GANG_UNKNOWN, detail=str(gang)))
+        if len(members) < size:
+            return render(Refusal(Reason.GANG_INCOMPLETE, need=size, have=len(members), detail=str(gang)))
+        waiting = [pod for pod in members if self._is_waiting(pod)]
+        needed = size - (len(members) - len(waiting))
+        if needed <= 0:
+            return ""
+        asked, unmet = self._ask_all(waiting, now_s)
+        if len(asked) < needed:
+            return unmet
+        pods = {pod.metadata.uid or "": pod for pod in waiting}
+        if len({_served_alone(pods[member.ref.uid], member.request) for member in asked}) < needed:
+            return render(Refusal(Reason.CLAIM_INVALID, detail=f"members of the gang {gang} {ONE_EACH}"))
+        known = self._failed.get(gang)
+        if known is not None and known[0] == self._state(gang, asked, needed):
+            return known[1]
+        return self._reserve(gang, pods, asked, needed, now_s)
+
+    def _state(self, gang: ObjectKey, members: list[Member], needed: int) -> _State:
+        """What a plan depends on: while it is the same there is no need to try again."""
+        limits = self._world.limits_of(gang.namespace)
+        return _State(self._world.ledger.fleet.sequence, frozenset(members), needed, limits)
+
+    def _reserve(
+        self, gang: ObjectKey, pods: dict[str, Pod], members: list[Member], needed: int, now_s: float
+    ) -> str | None:
+        for member in members:
+            self._offers.withdraw(member.ref.uid)
+        self._planning = pods
+        try:
+            outcome = self._try(members, needed, now_s)
+            if not outcome.placed:
+                self._offers.withdraw_soft()
+                outcome = self._try(members, needed, now_s)
+        finally:
+            self._planning = {}
+        if not outcome.placed:
+            why = _unplaced(gang, needed, outcome.most)
+            self._failed[gang] = self._state(gang, members, needed), why
+            return why
+        self._failed.pop(gang, None)
+        self.rallies.begin(gang, needed)
+        for uid in outcome.placed:
+            self._offers.keep(uid)
+            self._plan_of[uid] = gang
+        log.info("gang planned", gang=str(gang), members=len(outcome.placed), needed=needed)
+        self.planned()
+        return None
+
+    def _try(self, members: list[Member], needed: int, now_s: float) -> GangPlan:
+        def ask(member: Member) -> PodRequest | None:
+            """Those who have their places may have its claim, too."""
+            asked, _ = self._ask_all([self._planning[member.ref.uid]], now_s)
+            request = asked[0].request if asked else None
+            return request if request and self._within_quota(member.ref.namespace, request) else None
+
+        ledger, decider = self._world.ledger, self._world.decider
+        return plan_gang(ledger, decider, members, needed, expires_at=now_s + PLAN_S, ask=ask)
+
+    def _ask_all(self, pods: Iterable[Pod], now_s: float) -> tuple[list[Member], str]:
+        """Those whose claims can be had as things stand, and why that of another cannot, if there is one."""
+        members, unmet = list[Member](), list[str]()
+        for pod in pods:
+            try:
+                members.append(self._ask(pod, now_s))
+            except ClaimUnmet as error:
+                unmet.append(str(error))
+            except InvalidInput as error:
+                unmet.append(render(Refusal(Reason.CLAIM_INVALID, detail=str(error))))
+        return members, min(unmet, default="")
+
+    def _ask(self, pod: Pod, now_s: float) -> Member:
+        request, shunned = self._world.request_of(pod), self._shunned.get(pod.metadata.uid or "", {})
+        nodes = tuple(sorted(node for node, until_s in shunned.items() if until_s > now_s))
+        if nodes:
+            rule = LabelRule(NODE_NAME_FIELD, "NotIn", nodes)
+            terms = tuple((*term, rule) for term in request.host.node_terms or ((),))
+            host = msgspec.structs.replace(request.host, node_terms=terms)
+            request = msgspec.structs.replace(request, host=host)
+        return Member(read_pod_ref(pod), request)
+
+    def _members(self, gang: ObjectKey) -> Iterator[Pod]:
+        """All pods that are to start together, or have; not those that are on their way out."""
+        found: dict[str, Pod] = {}
+        for pods in (self.saying(gang), *(self._world.naming(claim) for claim in self._world.claims.in_gang(gang))):
+            found |= {pod.metadata.uid or "": pod for pod in pods if self.gang_of(pod) == gang}
+        for pod in found.values():
+            is_held = pod.spec.scheduling_gates and not pod.spec.node_name
+            if pod.status.phase != FAILED and pod.metadata.deletion_timestamp is None and not is_held:
+                yield pod
+
+    def _is_waiting(self, pod: Pod) -> bool:
+        held = self._world.ledger.holding(pod.metadata.uid or "")
+        is_decided = held is not None and held.expires_at == FOREVER
+        return not (pod.spec.node_name or is_decided or pod.status.phase == SUCCEEDED)
+
+
+def _served_alone(pod: Pod, request: PodRequest) -> str:
+    """By what a pod can be told from those that can go at the same time: one claim to cards of one's own serves one."""
+    is_exclusive = request.claim is not None and request.claim.is_exclusive
+    named = claim_of(pod) if is_exclusive else ()
+    return named[0] if named else pod.metadata.uid or ""
+
+
+def _unplaced(gang: ObjectKey, needed: int, most: int) -> str:
+    return render(Refusal(Reason.GANG_UNPLACED, need=needed, have=most, detail=str(gang)))
