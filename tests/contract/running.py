@@ -55,6 +55,10 @@ def is_running(pod: Object) -> bool:
     return pod["status"]["phase"] == "Running"
 
 
+def has_node(pod: Object) -> bool:
+    return bool(pod["spec"].get("nodeName"))
+
+
 def is_ready(pod: Object) -> bool:
     conditions = pod["status"].get("conditions", [])
     return any((entry["type"], entry["status"]) == ("Ready", "True") for entry in conditions)

@@ -116,6 +116,22 @@ def test_a_rule_can_name_its_objects(alice, grant, config_maps):
         alice.get(f"{config_maps.path}/other")
 
 
+@pytest.mark.contract(
+    promise="Whoever may impersonate somebody acts as that one, and nobody else does", needed_by="kubectl, views"
+)
+def test_acting_as_somebody_else(api, alice, namespace):
+    path = f"/api/v1/namespaces/{namespace}/configmaps"
+    as_bob = {"Impersonate-User": "bob"}
+    assert api.send("GET", path).status == 200
+    refusal = api.send("GET", path, headers=as_bob)
+    assert refusal.status == 403
+    assert 'User "bob" cannot list resource "configmaps"' in refusal.body["message"]
+    assert api.send("GET", path, headers=as_bob | {"Impersonate-Group": "system:masters"}).status == 200
+    refusal = alice.send("GET", path, headers=as_bob)
+    assert refusal.status == 403
+    assert 'User "alice" cannot impersonate' in refusal.body["message"]
+
+
 @pytest.mark.contract(promise="A token that is none is 401 Unauthorized")
 def test_a_wrong_token_is_unauthorized(with_token):
     stranger = with_token("nonsense")

@@ -74,6 +74,29 @@ def test_a_definition_takes_its_objects_along(api, namespace, unique, create_for
 
 
 @pytest.mark.contract(
+    promise="A deleted definition is Terminating, and takes nothing new, until its objects' finalizers are gone",
+    needed_by="operators, helm, kubectl",
+)
+def test_a_definition_waits_for_the_finalizers_of_its_objects(api, namespace, unique, create_for_now):
+    definitions = api.collection(DEFINITIONS)
+    wanted = create_for_now(definitions, definition(f"{unique}.example"))
+    name, widgets = wanted["metadata"]["name"], Widgets(api, wanted, namespace)
+    widgets.wait_until_served()
+    widgets.apply("free", widgets.widget("free", {}), manager="test")
+    widgets.create(widgets.widget("held", {}, finalizers=["test.example/hold"]))
+    definitions.delete(name)
+    eventually(lambda: widgets.names() == ["held"])
+    assert "deletionTimestamp" in widgets.get("held")["metadata"]
+    conditions = {one["type"]: one["status"] for one in definitions.get(name)["status"]["conditions"]}
+    assert conditions["Terminating"] == "True"
+    with refused(403, "Forbidden"):
+        widgets.create(widgets.widget("late", {}))
+    widgets.patch("held", MERGE_PATCH, {"metadata": {"finalizers": None}})
+    eventually(lambda: not definitions.exists(name))
+    eventually(lambda: api.send("GET", widgets.path).status == 404)
+
+
+@pytest.mark.contract(
     promise="What breaks the schema is 422 with path, value and rule: range, enum, pattern, size, type"
 )
 @pytest.mark.parametrize(

@@ -150,6 +150,7 @@ def test_rights_can_be_asked_for(kubectl, engine):
     assert kubectl("auth", "can-i", "create", "pods") == "yes\n"
     assert "no" in kubectl.negative("auth", "can-i", "create", "pods", kubeconfig=alice)
     assert "alice" in kubectl("auth", "whoami", kubeconfig=alice)
+    assert "no" in kubectl.negative("auth", "can-i", "create", "pods", "--as=system:serviceaccount:default:default")
 
 
 @pytest.mark.contract(promise="`wait` for a condition, a jsonpath, creation and deletion", needed_by="kubectl, helm")

@@ -5,6 +5,7 @@ import json
 import pytest
 import yaml
 
+from tests.contract.custom_resources import DEFINITIONS, definition
 from tests.contract.objects import config_map, deployment, pod
 
 pytestmark = pytest.mark.contract(area="kubectl: changing", needed_by="kubectl")
@@ -46,6 +47,30 @@ def test_apply_changes_a_custom_resource(kubectl, widgets):
     kubectl("apply", "-f", "-", input=manifest(widgets.widget("w", {"count": 1, "ids": [1, 2]})))
     assert "configured" in kubectl("apply", "-f", "-", input=manifest(widgets.widget("w", {"ids": [3]})))
     assert widgets.get("w")["spec"] == {"ids": [3]}
+
+
+@pytest.mark.contract(
+    promise="`apply` of a definition and, when it is served, of what it defines", needed_by="kubectl, GpuClaim"
+)
+def test_apply_of_a_definition(kubectl, api, unique):
+    group = f"{unique}.example"
+    defined = definition(group)
+    try:
+        assert "created" in kubectl("apply", "-f", "-", input=manifest(defined))
+        kubectl("wait", "--for=condition=Established", f"crd/widgets.{group}", "--timeout=30s")
+        widget = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}}
+        assert "created" in kubectl("apply", "-f", "-", input=manifest(widget))
+        assert "unchanged" in kubectl("apply", "-f", "-", input=manifest(defined))
+    finally:
+        api.collection(DEFINITIONS).delete(f"widgets.{group}")
+
+
+@pytest.mark.contract(promise="A kind that nobody serves is named, and the rest of the manifest is applied")
+def test_a_kind_that_nobody_serves(kubectl, config_maps):
+    unknown = {"apiVersion": "nobody.example/v1", "kind": "Nothing", "metadata": {"name": "x"}}
+    refusal = kubectl.refusal("apply", "-f", "-", input=manifest(unknown, config_map("settings")))
+    assert 'no matches for kind "Nothing" in version "nobody.example/v1"' in refusal
+    assert config_maps.exists("settings")
 
 
 @pytest.mark.contract(promise="`apply --server-side` owns fields and reports conflicts", needed_by="kubectl, Compute")

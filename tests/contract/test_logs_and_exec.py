@@ -105,6 +105,25 @@ def test_exec_runs_a_command_in_the_container(runner, kubectl):
     assert "command terminated with exit code 3" in kubectl.refusal("exec", "worker", "--", "sh", "-c", "exit 3")
 
 
+@pytest.mark.usefixtures("runner")
+@pytest.mark.contract(promise="`run -i --rm` passes stdin to its end, shows what comes of it, and clears up")
+def test_a_pod_is_run_for_what_it_makes_of_its_input(engine, kubectl, pods):
+    how = ("-i", "--rm", "--quiet", "--restart=Never", "--image-pull-policy=Never", f"--image={engine.image}")
+    assert kubectl("run", "shout", *how, "--command", "--", "tr", "a-z", "A-Z", input="one\ntwo\n") == "ONE\nTWO\n"
+    eventually(lambda: pods.names() == [])
+
+
+@pytest.mark.contract(promise="`attach -i` types into a container; its input stays open unless it is for one time only")
+def test_two_type_into_a_container_one_after_the_other(runner, kubectl, pods):
+    runner.start(runner.container("read -r a; echo got $a; read -r b; echo got $b", stdin=True))
+    runner.wait(is_running)
+    kubectl("attach", "-i", "worker", input="one\n")
+    eventually(lambda: pods.get("worker/log") == "got one\n")
+    kubectl("attach", "-i", "worker", input="two\n")
+    runner.wait(has_ended)
+    assert pods.get("worker/log") == "got one\ngot two\n"
+
+
 @pytest.fixture
 def web(runner, api, namespace):
     """A pod that serves a page, behind a Service."""

@@ -1,10 +1,12 @@
 """Pods that really run: how they start, what they are given, how they end."""
 
+from typing import Any
+
 import pytest
 
 from tests.contract.api import MERGE_PATCH
-from tests.contract.objects import config_map, deployment
-from tests.contract.running import FOREVER, SHARE, SHARED, has_ended, is_ready, is_running, was_restarted
+from tests.contract.objects import config_map, deployment, pod
+from tests.contract.running import FOREVER, SHARE, SHARED, has_ended, has_node, is_ready, is_running, was_restarted
 from tests.contract.waiting import eventually
 
 pytestmark = pytest.mark.contract(area="Running pods", needed_by="node, operators")
@@ -90,6 +92,9 @@ def test_init_containers_come_first(runner):
     first = [runner.container(f"echo {name} >> /shared/order", name=name, **SHARE) for name in ("one", "two")]
     main = runner.container("cat /shared/order", **SHARE)
     assert runner.run(main, initContainers=first, volumes=SHARED) == "one\ntwo\n"
+    statuses = runner.pods.get("worker")["status"]
+    assert [one["ready"] for one in statuses["initContainerStatuses"]] == [True, True]
+    assert [one["ready"] for one in statuses["containerStatuses"]] == [False]
 
 
 @pytest.mark.contract(
@@ -168,6 +173,117 @@ def test_a_deployment_becomes_ready(runner, kubectl, deployments):
     assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=60s")
     assert deployments.get("web")["status"]["readyReplicas"] == 1
     assert kubectl("logs", "deployment/web") == "here\n"
+
+
+@pytest.mark.contract(
+    promise="A DaemonSet has a pod on each node that its template may be on; `rollout status` follows a new template",
+    needed_by="kubectl, helm, node",
+)
+def test_a_daemon_set_has_a_pod_on_each_node(runner, kubectl, api, namespace, unique):
+    nodes, sets = api.collection("nodes"), api.collection("apps/v1/daemonsets", namespace)
+    agent: dict[str, Any] = deployment("agent") | {"kind": "DaemonSet"}
+    del agent["spec"]["replicas"]
+    pods = runner.spec(runner.container(FOREVER), restartPolicy="Always", nodeSelector={"contract.example/run": unique})
+    agent["spec"]["template"]["spec"] = pods
+    sets.create(agent)
+    eventually(lambda: sets.get("agent")["status"].get("observedGeneration"))
+    assert sets.get("agent")["status"]["desiredNumberScheduled"] == 0
+    for name in nodes.names():
+        nodes.patch(name, MERGE_PATCH, {"metadata": {"labels": {"contract.example/run": unique}}})
+    eventually(lambda: sets.get("agent")["status"].get("numberAvailable") == len(nodes.names()))
+    first = runner.pods.listing()["items"]
+    assert sorted(one["spec"]["nodeName"] for one in first) == nodes.names()
+    assert first[0]["metadata"]["ownerReferences"][0]["kind"] == "DaemonSet"
+    added = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}
+    assert added in first[0]["spec"]["tolerations"]
+    version = {"spec": {"template": {"metadata": {"labels": {"version": "2"}}}}}
+    sets.patch("agent", MERGE_PATCH, version)
+    assert "successfully rolled out" in kubectl("rollout", "status", "daemonset/agent", "--timeout=60s")
+    eventually(lambda: not {one["metadata"]["name"] for one in first} & set(runner.pods.names()))
+    for name in nodes.names():
+        nodes.patch(name, MERGE_PATCH, {"metadata": {"labels": {"contract.example/run": None}}})
+    eventually(lambda: runner.pods.names() == [])
+
+
+@pytest.mark.contract(
+    promise="A Job's podFailurePolicy ends it at an exit code that more tries would not mend", needed_by="MPIJob"
+)
+def test_a_job_fails_at_once_with_an_exit_code_that_its_policy_names(runner, api, namespace):
+    jobs = api.collection("batch/v1/jobs", namespace)
+    rule = {"action": "FailJob", "onExitCodes": {"containerName": "main", "operator": "In", "values": [42]}}
+    template = {"spec": runner.spec(runner.container("exit 42"))}
+    jobs.create({"metadata": {"name": "doomed"}, "spec": {"template": template, "podFailurePolicy": {"rules": [rule]}}})
+
+    def failed():
+        conditions = jobs.get("doomed").get("status", {}).get("conditions", [])
+        return [one for one in conditions if (one["type"], one["status"]) == ("Failed", "True")]
+
+    said = eventually(failed)[0]
+    assert said["reason"] == "PodFailurePolicy"
+    pod = runner.pods.names()[0]
+    assert said["message"] == (
+        f"Container main for pod {namespace}/{pod} failed with exit code 42 matching FailJob rule at index 0"
+    )
+
+
+@pytest.mark.contract(promise="What a controller may not create is told by an event FailedCreate", needed_by="views")
+def test_a_pod_that_may_not_be_made_is_told_of(api, namespace, deployments, pods):
+    api.collection("resourcequotas", namespace).create({"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
+    eventually(lambda: api.collection("resourcequotas", namespace).get("none")["status"].get("hard"))
+    events = api.collection("events", namespace)
+    sets = api.collection("apps/v1/statefulsets", namespace)
+    jobs = api.collection("batch/v1/jobs", namespace)
+    deployments.create(deployment("web"))
+    sets.create(deployment("db") | {"kind": "StatefulSet"})
+    jobs.create(
+        {
+            "metadata": {"name": "once"},
+            "spec": {"template": {"spec": pod("x", spec={"restartPolicy": "Never"})["spec"]}},
+        }
+    )
+    for kind in ("ReplicaSet", "StatefulSet", "Job"):
+        selector = f"reason=FailedCreate,involvedObject.kind={kind}"
+        told = eventually(lambda selector=selector: events.listing(fieldSelector=selector)["items"])[0]
+        assert told["type"] == "Warning"
+        assert "exceeded quota: none" in told["message"]
+    assert pods.names() == []
+
+
+@pytest.mark.contract(
+    promise="Two pods that want one hostPort are not put on one node, and events say why", needed_by="scheduler"
+)
+def test_a_port_of_a_node_is_given_once(runner, api, reasons_to_wait):
+    listening = runner.container(FOREVER, ports=[{"containerPort": 80, "hostPort": 18081}])
+    runner.start(listening, name="first")
+    node = runner.wait(has_node, name="first")["spec"]["nodeName"]
+    here = {"kubernetes.io/hostname": api.collection("nodes").get(node)["metadata"]["labels"]["kubernetes.io/hostname"]}
+    runner.start(listening, name="second", nodeSelector=here)
+    assert "didn't have free ports for the requested pod ports" in reasons_to_wait("second")
+    runner.pods.delete("first")
+    runner.wait(has_node, name="second")
+
+
+@pytest.mark.contract(
+    promise="A taint NoExecute drives off pods that do not tolerate it, others when their time is over",
+    needed_by="scheduler, node",
+)
+def test_a_node_is_cleared_by_a_taint(runner, api, unique):
+    bears = {"key": unique, "operator": "Exists", "effect": "NoExecute"}
+    runner.start(FOREVER, name="first")
+    node = runner.wait(is_running, name="first")["spec"]["nodeName"]
+    here = {"kubernetes.io/hostname": api.collection("nodes").get(node)["metadata"]["labels"]["kubernetes.io/hostname"]}
+    runner.start(FOREVER, name="stays", nodeSelector=here, tolerations=[bears])
+    runner.start(FOREVER, name="goes", nodeSelector=here, tolerations=[bears | {"tolerationSeconds": 2}])
+    for name in ("stays", "goes"):
+        runner.wait(is_running, name=name)
+    nodes = api.collection("nodes")
+    taints = nodes.get(node)["spec"].get("taints") or []
+    nodes.patch(node, MERGE_PATCH, {"spec": {"taints": [*taints, {"key": unique, "effect": "NoExecute"}]}})
+    try:
+        eventually(lambda: "first" not in runner.pods.names())
+        eventually(lambda: runner.pods.names() == ["stays"])
+    finally:
+        nodes.patch(node, MERGE_PATCH, {"spec": {"taints": taints or None}})
 
 
 @pytest.mark.contract(

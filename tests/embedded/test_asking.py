@@ -59,6 +59,41 @@ def test_a_path_or_method_that_means_nothing_is_told_so(api, method, path, statu
     assert (answer.status, answer.body["kind"]) == (status, "Status")
 
 
+def test_a_path_that_means_nothing_has_details_for_clients_that_look_into_them(api):
+    answer = api.send("GET", "/api/v1/namespaces/default/pods/a/ephemeralcontainers")
+    assert (answer.status, answer.body["details"]) == (404, {})
+
+
+@pytest.mark.parametrize("header", ["Impersonate-Group", "Impersonate-Uid", "Impersonate-Extra-scopes"])
+def test_nobody_acts_as_a_part_of_somebody(api, header):
+    with refused(400, "BadRequest"):
+        api.ask("GET", "/api/v1/pods", headers={header: "x"})
+
+
+def test_an_account_that_is_impersonated_is_in_the_groups_of_accounts(api):
+    body = {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
+    headers = {"Impersonate-User": "system:serviceaccount:team:robot", "Impersonate-Extra-Scopes%2fa": "x"}
+    user = api.ask("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body, headers=headers)["status"][
+        "userInfo"
+    ]
+    expected = ["system:serviceaccounts", "system:serviceaccounts:team", "system:authenticated"]
+    assert (user["groups"], user["extra"]) == (expected, {"scopes/a": ["x"]})
+
+
+def test_only_who_may_impersonate_every_part_of_somebody_acts_as_that_one(nobody, api):
+    rule = {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"], "resourceNames": ["bob"]}
+    rbac = "rbac.authorization.k8s.io"
+    api.collection(f"{rbac}/v1/clusterroles").create({"metadata": {"name": "bobs"}, "rules": [rule]})
+    subjects = [{"kind": "User", "name": "nobody", "apiGroup": rbac}]
+    role = {"kind": "ClusterRole", "name": "bobs", "apiGroup": rbac}
+    binding = {"metadata": {"name": "bobs"}, "subjects": subjects, "roleRef": role}
+    api.collection(f"{rbac}/v1/clusterrolebindings").create(binding)
+    bob = {"Impersonate-User": "bob"}
+    assert nobody.send("GET", "/version", headers=bob).status == 200
+    for more in ({"Impersonate-Group": "system:masters"}, {"Impersonate-Uid": "1"}, {"Impersonate-User": "eve"}):
+        assert nobody.send("GET", "/version", headers=bob | more).status == 403
+
+
 @pytest.mark.parametrize(
     "query",
     [{"limit": "many"}, {"dryRun": "Some"}, {"resourceVersion": "new"}, {"propagationPolicy": "Sideways"}],

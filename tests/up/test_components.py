@@ -7,6 +7,7 @@ import pytest
 from testbed.building import Programs
 from tests.contract.command_line import CommandLine
 from tests.contract.refusals import refused
+from tests.contract.running import is_ready
 from tests.contract.waiting import eventually
 from tests.up.making import gpu_pod
 
@@ -49,11 +50,18 @@ def test_the_scheduler_s_metrics_are_read_by_the_path_that_a_cluster_has(kubectl
     assert 'hami_gpu_shared_count{zone="vGPU",node="node-a"' in shown
 
 
-def test_a_component_that_is_deleted_comes_back(kubectl):
+def test_a_component_that_is_deleted_comes_back(kubectl, api):
     kubectl("delete", "pod", "-n", "kube-system", "-l", "tessera.io/component=hami-scheduler")
     kubectl("rollout", "status", "-n", "kube-system", "deployment/hami-scheduler", "--timeout=30s")
-    kubectl("delete", "pod", "-n", "kube-system", "hami-device-plugin-node-a", "--wait=false")
-    kubectl("wait", "pod", "-n", "kube-system", "hami-device-plugin-node-a", "--for=condition=Ready", "--timeout=30s")
+    plugins = api.collection("pods", "kube-system")
+    former = plugins.get("hami-device-plugin-node-a")["metadata"]["uid"]
+    kubectl("delete", "pod", "-n", "kube-system", "hami-device-plugin-node-a")
+    made = eventually(lambda: [one for one in plugins.listing()["items"] if is_plugin(one) and is_ready(one)])
+    assert made[0]["metadata"]["uid"] != former
+
+
+def is_plugin(pod):
+    return pod["metadata"]["name"] == "hami-device-plugin-node-a"
 
 
 def test_cards_are_resources_of_the_nodes(api):

@@ -26,6 +26,7 @@ class ApiRefusal(Exception):
         self.reason = reason
         self.message = message
         self.details = details or {}
+        self._tells_details = details is not None
 
     def status(self) -> Document:
         """The Status object that goes back."""
@@ -37,7 +38,7 @@ class ApiRefusal(Exception):
             "message": self.message,
         }
         said |= {"reason": self.reason, "code": self.code}
-        return said | ({"details": self.details} if self.details else {})
+        return said | ({"details": self.details} if self._tells_details else {})
 
 
 def not_found(kind: Kind, name: str) -> ApiRefusal:

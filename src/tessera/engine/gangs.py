@@ -14,7 +14,7 @@ from tessera.errors import LedgerConflict
 from tessera.model.allocations import Allocation
 from tessera.model.requests import PodRef, PodRequest
 
-MOST_TRIES = 8
+MOST_TRIES = 4
 
 
 class Member(NamedTuple):
@@ -41,7 +41,8 @@ def plan_gang(
     """Reserve a place for at least `needed` of the members.
 
     `ask` says what a member asks for once those before it have their places; None, if it may have none. Who finds no
-    place comes first in the next try: it may be choosier than those who were before it.
+    place comes first in the next try, unless somebody who asks for the same found one: it may be choosier than those
+    who were before it.
     """
     order, most = sorted(members, key=_by_size), 0
     for _ in range(MOST_TRIES):
@@ -51,9 +52,11 @@ def plan_gang(
         for uid in placed:
             ledger.release(uid)
         most = max(most, len(placed))
-        before, order = order, sorted(order, key=lambda member: member.ref.uid in placed)
-        if order == before:
+        lacking = [member for member in order if member.ref.uid not in placed]
+        others = [member for member in order if member.ref.uid in placed]
+        if {member.request for member in lacking} <= {member.request for member in others} or order == lacking + others:
             break
+        order = lacking + others
     return GangPlan({}, most)
 
 

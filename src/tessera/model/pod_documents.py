@@ -45,6 +45,7 @@ NO_RESOURCES = Resources()
 class Container(_Part, frozen=True, kw_only=True):
     resources: Resources | None = None
     restart_policy: str | None = None
+    ports: tuple[Any, ...] | None = None
 
 
 class Expression(_Part, frozen=True, kw_only=True):

@@ -8,10 +8,9 @@ place that is reserved for it. What is not bound in time, or whose neighbour can
 Members that are bound, or have done their work, count: one that is made anew need not wait for its whole gang.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-import msgspec
 import structlog
 
 from tessera.engine.gangs import GangPlan, Member, plan_gang
@@ -21,20 +20,18 @@ from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import Pod
 from tessera.model.annotations import keys
 from tessera.model.pod_documents import read_head
-from tessera.model.pod_hosts import NODE_NAME_FIELD
 from tessera.model.pods import read_pod_ref
-from tessera.model.quotas import Limits
 from tessera.model.refusals import Reason, Refusal, render
-from tessera.model.requests import LabelRule, PodRef, PodRequest
+from tessera.model.requests import PodRef, PodRequest
 from tessera.scheduler.claims import annotations_of, claim_of
 from tessera.scheduler.gang_sizes import GangObject, GangSizes
 from tessera.scheduler.offers import Offers
 from tessera.scheduler.rallies import Rallies
+from tessera.scheduler.shunning import Shunned
 from tessera.scheduler.world import FOREVER, World
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 PLAN_S = 30.0
-SHUN_S = 30.0
 ONE_EACH = "name the same claim, which is Exclusive; make it Shared, or give each of them a claim of its own"
 MOST_PLANS = 16
 SUCCEEDED, FAILED = "Succeeded", "Failed"
@@ -46,11 +43,12 @@ def gang_said_by(pod: object) -> tuple[str, ...]:
     return (str(ObjectKey(read_head(pod).namespace or "", name)),) if name else ()
 
 
-class _State(NamedTuple):
-    sequence: int
-    members: frozenset[Member]
-    needed: int
-    limits: Mapping[str, Limits]
+class _Failure(NamedTuple):
+    """Why a gang has no places, and what that depends on: while it is the same there is no need to try again."""
+
+    state: tuple[int, ...]
+    until_s: float
+    why: str
 
 
 class Gate(NamedTuple):
@@ -73,36 +71,44 @@ class Gangs:
         self._sizes = GangSizes()
         self._plan_of: dict[str, ObjectKey] = {}
         self._planning: dict[str, Pod] = {}
-        self._shunned: dict[str, dict[str, float]] = {}
+        self._shunned = Shunned()
+        self._changes = 0
         self.rallies = Rallies()
-        self._failed: dict[ObjectKey, tuple[_State, str]] = {}
+        self._failed: dict[ObjectKey, _Failure] = {}
         world.is_planned = self._is_planned
         self.saying: Callable[[ObjectKey], Iterable[Pod]] = lambda _: ()
         self.planned: Callable[[], None] = lambda: None
 
     def gang_changed(self, change: Change[GangObject]) -> None:
         self._sizes.gang_changed(change)
+        self._changes += 1
         self._world.freed()
 
     def group_changed(self, change: Change[GangObject]) -> None:
         self._sizes.group_changed(change)
+        self._changes += 1
         self._world.freed()
 
     def pod_changed(self, change: Change[Pod]) -> None:
         """A member that comes may complete its gang; one that is gone needs no place any more."""
-        pod = change.after or change.before
+        pod, before = change.after or change.before, change.before
         if pod is None:
             return
         gang, uid = self.gang_of(pod), pod.metadata.uid or ""
+        if gang is None and (before is None or self.gang_of(before) is None):
+            return
+        if before is None or change.after is None or _standing(before) != _standing(pod):
+            self._changes += 1
         if gang is None:
             return
         if change.after is None:
-            self._shunned.pop(uid, None)
+            self._shunned.forget(uid)
+            self._failed.pop(gang, None)
             self.rallies.forgive(gang)
             self.release_plan(uid)
         elif pod.spec.node_name:
             self._plan_of.pop(uid, None)
-        elif change.before is None:
+        elif before is None:
             self.rallies.forgive(gang)
             self._world.freed()
 
@@ -125,18 +131,14 @@ class Gangs:
             if promised and (possible is None or promised in possible):
                 return Gate(node=promised)
             if promised:
-                self._shun(uid, promised, now_s)
+                self._shunned.shun(uid, promised, now_s)
+                self.release_plan(uid)
             why = self._plan(gang, now_s)
             if why is not None:
                 return Gate(why=why) if why else None
             if not self.promised_node(uid):
                 break
         return Gate(why=_unplaced(gang, 1, 0))
-
-    def _shun(self, uid: str, node: str, now_s: float) -> None:
-        """Others than us do not let the member go there, for now."""
-        self._shunned.setdefault(uid, {})[node] = now_s + SHUN_S
-        self.release_plan(uid)
 
     def promised_node(self, uid: str) -> str:
         held = self._offers.firm(uid)
@@ -187,6 +189,21 @@ class Gangs:
         """Reserve places. Why there are none; empty, if the gang needs none any more."""
         if self.rallies.is_left_alone(gang, now_s):
             return render(Refusal(Reason.GANG_SCATTERED, detail=str(gang)))
+        known = self._failed.get(gang)
+        if known is not None and known.state == self._state() and now_s < known.until_s:
+            return known.why
+        why = self._plan_anew(gang, now_s)
+        if why:
+            self._failed[gang] = _Failure(self._state(), self._shunned.until_s(now_s), why)
+        else:
+            self._failed.pop(gang, None)
+        return why
+
+    def _state(self) -> tuple[int, ...]:
+        """The same while nobody has come, gone or changed: cards, claims, quotas, sizes of gangs, their members."""
+        return self._world.ledger.fleet.sequence, self._world.revision, self._changes
+
+    def _plan_anew(self, gang: ObjectKey, now_s: float) -> str | None:
         members = list(self._members(gang))
         size = self._sizes.of(gang, members)
         if size is None:
@@ -203,15 +220,7 @@ class Gangs:
         pods = {pod.metadata.uid or "": pod for pod in waiting}
         if len({_served_alone(pods[member.ref.uid], member.request) for member in asked}) < needed:
             return render(Refusal(Reason.CLAIM_INVALID, detail=f"members of the gang {gang} {ONE_EACH}"))
-        known = self._failed.get(gang)
-        if known is not None and known[0] == self._state(gang, asked, needed):
-            return known[1]
         return self._reserve(gang, pods, asked, needed, now_s)
-
-    def _state(self, gang: ObjectKey, members: list[Member], needed: int) -> _State:
-        """What a plan depends on: while it is the same there is no need to try again."""
-        limits = self._world.limits_of(gang.namespace)
-        return _State(self._world.ledger.fleet.sequence, frozenset(members), needed, limits)
 
     def _reserve(
         self, gang: ObjectKey, pods: dict[str, Pod], members: list[Member], needed: int, now_s: float
@@ -221,16 +230,13 @@ class Gangs:
         self._planning = pods
         try:
             outcome = self._try(members, needed, now_s)
-            if not outcome.placed:
+            if not outcome.placed and self._offers.nodes():
                 self._offers.withdraw_soft()
                 outcome = self._try(members, needed, now_s)
         finally:
             self._planning = {}
         if not outcome.placed:
-            why = _unplaced(gang, needed, outcome.most)
-            self._failed[gang] = self._state(gang, members, needed), why
-            return why
-        self._failed.pop(gang, None)
+            return _unplaced(gang, needed, outcome.most)
         self.rallies.begin(gang, needed)
         for uid in outcome.placed:
             self._offers.keep(uid)
@@ -254,22 +260,13 @@ class Gangs:
         members, unmet = list[Member](), list[str]()
         for pod in pods:
             try:
-                members.append(self._ask(pod, now_s))
+                ref = read_pod_ref(pod)
+                members.append(Member(ref, self._shunned.narrow(ref.uid, self._world.request_of(pod), now_s)))
             except ClaimUnmet as error:
                 unmet.append(str(error))
             except InvalidInput as error:
                 unmet.append(render(Refusal(Reason.CLAIM_INVALID, detail=str(error))))
         return members, min(unmet, default="")
-
-    def _ask(self, pod: Pod, now_s: float) -> Member:
-        request, shunned = self._world.request_of(pod), self._shunned.get(pod.metadata.uid or "", {})
-        nodes = tuple(sorted(node for node, until_s in shunned.items() if until_s > now_s))
-        if nodes:
-            rule = LabelRule(NODE_NAME_FIELD, "NotIn", nodes)
-            terms = tuple((*term, rule) for term in request.host.node_terms or ((),))
-            host = msgspec.structs.replace(request.host, node_terms=terms)
-            request = msgspec.structs.replace(request, host=host)
-        return Member(read_pod_ref(pod), request)
 
     def _members(self, gang: ObjectKey) -> Iterator[Pod]:
         """All pods that are to start together, or have; not those that are on their way out."""
@@ -287,10 +284,15 @@ class Gangs:
         return not (pod.spec.node_name or is_decided or pod.status.phase == SUCCEEDED)
 
 
+def _standing(pod: Pod) -> tuple[object, ...]:
+    """What of a member may change whether its gang can go; not when it was last woken."""
+    said = {key: value for key, value in annotations_of(pod).items() if key not in (keys.WOKEN_AT, keys.FENCED_AT)}
+    return said, pod.spec, pod.status.phase, pod.metadata.deletion_timestamp
+
+
 def _served_alone(pod: Pod, request: PodRequest) -> str:
     """By what a pod can be told from those that can go at the same time: one claim to cards of one's own serves one."""
-    is_exclusive = request.claim is not None and request.claim.is_exclusive
-    named = claim_of(pod) if is_exclusive else ()
+    named = claim_of(pod) if request.claim is not None and request.claim.is_exclusive else ()
     return named[0] if named else pod.metadata.uid or ""
 
 

@@ -1,7 +1,8 @@
 """Resources of nodes that are nobody's cards: what anybody may put on a node and pods may ask for.
 
 kube-scheduler counts them; where there is none, we do. CPU, memory and the number of pods are the engine's, cards are
-the ledger's. What was promised to a pod counts until the watch shows the pod on its node.
+the ledger's. What was promised to a pod counts until the watch shows the pod on its node. Each port of a node is a
+resource of which there is one, whatever address a pod wants it at.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,6 +17,7 @@ from tessera.scheduler.nodes import CachedNode
 from tessera.scheduler.reading import OVER
 
 KNOWN = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
+HOST_PORT = "hostPort/"
 Amounts = Mapping[str, int]
 
 
@@ -35,7 +37,7 @@ class OtherResources:
     def asked_by(self, pod: Pod) -> Amounts:
         """Counted as Kubernetes counts: an init container runs before the others, beside the sidecars so far."""
         keys = dict.fromkeys(key for container in _containers(pod) for key, _ in self._asked(container))
-        return {key: self._peak(pod, key) for key in keys}
+        return {key: self._peak(pod, key) for key in keys} | dict.fromkeys(_host_ports(pod), 1)
 
     def _peak(self, pod: Pod, key: str) -> int:
         def asked(container: Container) -> int:
@@ -82,7 +84,17 @@ def _containers(pod: Pod) -> tuple[Container, ...]:
     return (*(pod.spec.init_containers or ()), *pod.spec.containers)
 
 
+def _host_ports(pod: Pod) -> Iterator[str]:
+    """Of what runs for as long as the pod does."""
+    sidecars = [container for container in pod.spec.init_containers or () if is_sidecar(container)]
+    for port in (port for container in (*sidecars, *pod.spec.containers) for port in container.ports or ()):
+        if port.get("hostPort"):
+            yield f"{HOST_PORT}{port.get('protocol') or 'TCP'}/{port['hostPort']}"
+
+
 def _has(node: CachedNode, key: str) -> int:
+    if key.startswith(HOST_PORT):
+        return 1
     status = node.status
     amounts = {**((status and status.capacity) or {}), **((status and status.allocatable) or {})}
     return _count(amounts.get(key, 0))

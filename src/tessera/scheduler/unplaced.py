@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tessera.model.refusals import Reason
+from tessera.scheduler.other_resources import HOST_PORT
 from tessera.scheduler.reasons import reason_of
 
 WORDS = {
@@ -28,6 +29,8 @@ def explain_unplaced(sentences: Iterable[str]) -> str:
 
 
 def insufficient(resource: str) -> str:
+    if resource.startswith(HOST_PORT):
+        return "node(s) didn't have free ports for the requested pod ports"
     return f"Insufficient {resource}"
 
 

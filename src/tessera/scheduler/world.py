@@ -59,6 +59,7 @@ class World:
         self.is_planned: Callable[[str], bool] = lambda _: False
         self.claim_held: Callable[[Holding], None] = lambda _: None
         self.claim_let_go: Callable[[Holding], None] = lambda _: None
+        self.revision = 0  # of what decides beside the ledger: claims and quotas
         self._quotas: dict[ObjectKey, Document] = {}
         self._limits: dict[str, dict[str, Limits]] = {}
 
@@ -138,6 +139,7 @@ class World:
             self.release(pod.metadata.uid or "")
 
     def quota_changed(self, change: Change[Document]) -> None:
+        self.revision += 1
         if change.after is None:
             self._quotas.pop(change.key, None)
         else:
@@ -190,6 +192,7 @@ class World:
 
     def claim_changed(self, change: Change[GpuClaim]) -> None:
         """Pods that name it may ask for something else now, or can be read for the first time."""
+        self.revision += 1
         self.claims.claim_changed(change)
         for pod in self.naming(change.key):
             if pod.spec.node_name:

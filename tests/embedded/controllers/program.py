@@ -6,6 +6,7 @@ from pathlib import Path
 
 import uvloop
 
+from tessera.embedded.controllers import nodes
 from tessera.embedded.controllers.running import CONNECTIONS, Controllers
 from tessera.kube.access import find_access
 from tessera.kube.client import Client
@@ -20,4 +21,5 @@ async def run(kubeconfig: Path, authority: Path) -> None:
 
 
 if __name__ == "__main__":
+    nodes.ORPHANED_S = 1.0  # nobody waits for a node that long here
     uvloop.run(run(Path(sys.argv[1]), Path(sys.argv[2])))

@@ -2,7 +2,7 @@
 
 from tests.contract.api import MERGE_PATCH
 from tests.contract.waiting import eventually
-from tests.embedded.controllers.workloads import NODE, workload
+from tests.embedded.controllers.workloads import CONTAINER, NODE, workload
 
 
 def test_endpoints_are_the_pods_that_run(of, pods):
@@ -50,3 +50,10 @@ def test_a_node_that_is_cordoned_is_tainted_until_it_is_not(api):
     eventually(lambda: taint in nodes.get(NODE)["spec"].get("taints", []))
     nodes.patch(NODE, MERGE_PATCH, {"spec": {"unschedulable": None}})
     eventually(lambda: not nodes.get(NODE)["spec"].get("taints"))
+
+
+def test_a_pod_whose_node_is_gone_goes_too_also_if_nobody_saw_the_node_go(controllers, pods):
+    controllers.kill()
+    pods.create({"metadata": {"name": "lost"}, "spec": {"nodeName": "no-such-node", "containers": [CONTAINER]}})
+    controllers.start()
+    eventually(lambda: not pods.exists("lost"))

@@ -70,6 +70,24 @@ async def test_attach_shows_what_is_printed_from_now_on(engine):
     await process.wait()
 
 
+async def test_what_is_typed_into_a_terminal_is_seen_before_its_line_ends(engine):
+    await engine.start(container("printf 'name? '; read -r name; echo hello $name", stdin=True, tty=True))
+    await engine.wait(is_running)
+
+    def talk():
+        with config.new_client_from_config(str(engine.kubeconfig)) as client:
+            asked = {"stdin": True, "stdout": True, "tty": True, "_preload_content": False}
+            call = stream(CoreV1Api(client).connect_get_namespaced_pod_attach, "worker", "default", **asked)
+            call.write_stdin("you\n")
+            call.run_forever(timeout=30)
+            call.sock.shutdown()
+            return call.read_stdout()
+
+    assert (await asyncio.to_thread(talk)).endswith("hello you\r\n")
+    await engine.wait(lambda status: status["phase"] == "Succeeded")
+    assert (await engine.kubectl("logs", "worker")).printed.endswith("hello you\r\n")
+
+
 async def test_the_older_protocol_is_spoken_with_the_python_client(engine):
     await engine.start(FOREVER)
     await engine.wait(is_running)

@@ -73,6 +73,18 @@ def test_a_gang_that_did_not_fit_is_planned_anew_when_a_claim_of_its_is_another(
     assert claimants.filter(first) in NODES
 
 
+def test_a_gang_that_did_not_fit_is_not_tried_again_while_nothing_has_changed(claimants: Claimants):
+    claimants.gang("g", 3)
+    for name in ("one", "two", "three"):
+        claimants.claim(name, 4)
+    first, *others = members(claimants, "g", "one", "two", "three")
+    claimants.filter(first)
+    tried = claimants.world.ledger.fleet.sequence
+    for pod in others:
+        assert "does not fit as a whole: 2 of 3" in claimants.filter(pod)
+    assert claimants.world.ledger.fleet.sequence == tried
+
+
 @pytest.mark.parametrize("node", NODES)
 @pytest.mark.parametrize("choosy", [0, 1])
 def test_a_member_that_can_be_on_one_node_only_finds_it_free(choosy: int, node: str):

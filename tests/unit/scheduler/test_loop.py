@@ -226,6 +226,19 @@ async def test_two_pods_of_one_turn_are_not_promised_the_same():
     assert bed.bound[-1] == ("two", "a"), "who is gone before the watch showed it there holds nothing"
 
 
+async def test_a_port_of_a_node_is_given_to_one_pod():
+    listening = {"name": "main", "ports": [{"containerPort": 80, "hostPort": 8080}]}
+    bed = Bed(a=ONE_CARD)
+    bed.see("one", containers=[listening])
+    bed.see("two", containers=[listening])
+    bed.see("udp", containers=[{"name": "main", "ports": [{"hostPort": 8080, "protocol": "UDP"}]}])
+    bed.see("none", containers=[{"name": "main", "ports": [{"containerPort": 8080}]}])
+    await bed.turn()
+    assert sorted(name for name, _ in bed.bound) == ["none", "one", "udp"]
+    waits = "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports."
+    assert bed.told == [("two", waits)]
+
+
 async def test_what_could_not_be_bound_is_promised_to_nobody():
     foo = {"name": "main", "resources": {"limits": {"example.com/foo": "1"}}}
     bed = Bed(a=ONE_CARD, resources={"example.com/foo": "1"})

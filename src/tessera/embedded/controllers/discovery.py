@@ -72,7 +72,11 @@ def defined_kind(definition: Document) -> Kind[Thing] | None:
     is_going = "deletionTimestamp" in definition["metadata"]
     if is_going or not is_true(each(inside(definition, "status"), "conditions"), "Established"):
         return None
-    spec = definition["spec"]
+    return kind_in(definition["spec"])
+
+
+def kind_in(spec: Document) -> Kind[Thing] | None:
+    """What the spec of a definition describes, in a version that is served."""
     served = [version for version in spec["versions"] if version.get("served")]
     if not served:
         return None

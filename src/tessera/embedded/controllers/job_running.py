@@ -11,6 +11,7 @@ from tessera.embedded.controllers.pods import PODS, suffixes
 from tessera.embedded.controllers.watching import Watching
 from tessera.embedded.controllers.writes import carry_out, carry_out_one, delete, put_status
 from tessera.kube.client import Client
+from tessera.kube.events import Recorder
 from tessera.kube.objects import ObjectKey
 from tessera.kube.reconciler import Again
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
@@ -19,11 +20,11 @@ from tessera.kube.timing import SYSTEM_CLOCK, Clock
 class Jobs:
     """`run` belongs in a TaskGroup of the caller, beside that of `watching`."""
 
-    def __init__(self, client: Client, watching: Watching, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, client: Client, watching: Watching, recorder: Recorder, clock: Clock = SYSTEM_CLOCK) -> None:
         self._client = client
         self._clock = clock
         self._managing = Managing(client, watching, (JOBS, PODS), _claimant, self._reconcile, backoff=RETRIES)
-        self._making = PodMaking(client, self._managing.things)
+        self._making = PodMaking(client, JOBS, self._managing.things, recorder)
         self._suffixes = suffixes(random.Random())
         self.run = self._managing.run
 
@@ -40,7 +41,7 @@ class Jobs:
             return None
         plan = jobs.plan(job, pods, self._suffixes, self._clock.wall())
         await carry_out(self._client, put_status(JOBS, job.metadata, job.status, plan.status))
-        refusal = await self._making.make(key, plan.make)
+        refusal = await self._making.make(job.metadata, plan.make)
         await self._making.remove(key, plan.remove)
         if refusal is not None:
             raise refusal

@@ -2,7 +2,7 @@
 
 What has succeeded or failed is counted from the pods that are there, and never counted down: a pod that is removed
 afterwards stays counted. Kubernetes keeps ended pods by a finalizer until they are counted; here nothing removes them
-in between but people. Success and failure policies for single indexes or exit codes are not known.
+in between but people. Success policies, and failures of single indexes, are not known.
 
 A Job ends in two steps, as Kubernetes does it: the criterion (SuccessCriteriaMet, FailureTarget) is said at once and
 stops its pods; that it is over (Complete, Failed) is said when they are gone.
@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from tessera.embedded.controllers.conditions import Said, find_condition, is_true, with_condition
+from tessera.embedded.controllers.job_failures import counts, fatal_failure
 from tessera.embedded.controllers.job_pods import missing_pods, succeeded_indexes, wait_after_failure_s, write_indexes
 from tessera.embedded.controllers.objects import Job
 from tessera.embedded.controllers.pods import ENDED, Pod
@@ -32,13 +33,17 @@ class Plan(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """A Job's pods, counted. `done` are the indexes that have succeeded, of an indexed Job."""
+    """A Job's pods, counted. `done` are the indexes that have succeeded, of an indexed Job.
+
+    `fatal` is why no other try is made, where the Job's policy says so of a pod that failed.
+    """
 
     active: Sequence[Pod]
     terminating: int
     succeeded: int
     failed: int
     done: frozenset[int]
+    fatal: str | None = None
 
 
 def is_over(job: Job) -> bool:
@@ -73,7 +78,7 @@ def plan(job: Job, pods: Sequence[Pod], suffixes: Iterator[str], now: datetime) 
     if surplus > 0:
         unready_first = sorted(tally.active, key=lambda pod: (pod.is_ready, pod.metadata.creation_timestamp))
         return Plan((), unready_first[:surplus], status, _deadline_in_s(job, status, now))
-    waiting_s = wait_after_failure_s(pods, now)
+    waiting_s = wait_after_failure_s([pod for pod in pods if counts(job, pod)], now)
     soonest = min(filter(None, (waiting_s, _deadline_in_s(job, status, now))), default=None)
     if surplus == 0 or waiting_s or job.metadata.is_going:
         return Plan((), (), status, soonest)
@@ -85,13 +90,14 @@ def plan(job: Job, pods: Sequence[Pod], suffixes: Iterator[str], now: datetime) 
 def count(job: Job, pods: Sequence[Pod]) -> Tally:
     active = [pod for pod in pods if pod.is_active]
     done = succeeded_indexes(job, pods) if job.spec.is_indexed else set[int]()
-    by_phase = {phase: sum(pod.status.phase == phase for pod in pods) for phase in ENDED}
+    succeeded, failed = ([pod for pod in pods if pod.status.phase == phase] for phase in ENDED)
     return Tally(
         active=active,
         terminating=sum(pod.metadata.is_going and pod.status.phase not in ENDED for pod in pods),
-        succeeded=len(done) if job.spec.is_indexed else max(job.status.get("succeeded", 0), by_phase["Succeeded"]),
-        failed=max(job.status.get("failed", 0), by_phase["Failed"]),
+        succeeded=len(done) if job.spec.is_indexed else max(job.status.get("succeeded", 0), len(succeeded)),
+        failed=max(job.status.get("failed", 0), sum(counts(job, pod) for pod in failed)),
         done=frozenset(done),
+        fatal=fatal_failure(job, failed),
     )
 
 
@@ -101,6 +107,8 @@ def _target(job: Job, tally: Tally, now: datetime) -> Said | None:
         said = find_condition(job.status.get("conditions"), kind)
         if said is not None and said["status"] == "True":
             return Said(kind, "True", said.get("reason", ""), said.get("message", ""))
+    if tally.fatal is not None:
+        return Said("FailureTarget", "True", "PodFailurePolicy", tally.fatal)
     if _has_failed_too_often(job, tally):
         return Said("FailureTarget", "True", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
     started, limit_s = job.status.get("startTime"), job.spec.active_deadline_seconds

@@ -79,7 +79,8 @@ class Nodes:
             self._removing.mark(change.key)
 
     def _is_alone(self, pod: Pod) -> bool:
-        return self._nodes.is_synced and self._nodes.get(ObjectKey("", pod.spec.node_name)) is None
+        """So it looks too while the nodes are still being listed; nothing is removed before they all are."""
+        return self._nodes.get(ObjectKey("", pod.spec.node_name)) is None
 
     async def _taint(self, name: str) -> Again | None:
         node = self._nodes.get(ObjectKey("", name))

@@ -1,7 +1,8 @@
 """Nodes: what their conditions mean for scheduling, and which have fallen silent.
 
-Taints follow conditions: a node that is not ready takes no new pods. What runs on it is left alone; pods are only
-removed, after a while, when the node itself is gone and nobody is left who could end them.
+Taints follow conditions: a node that is not ready takes no new pods. What runs on it is left alone, unless somebody
+taints it to clear it (`clearing`); pods are removed, after a while, when the node itself is gone and nobody is left who
+could end them.
 """
 
 from collections.abc import Sequence

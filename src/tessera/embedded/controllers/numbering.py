@@ -3,16 +3,20 @@
 Names are numbers here, so that no pod can be made twice, and none is removed but the one that was seen.
 """
 
+from collections.abc import Sequence
+
 from tessera.embedded.controllers import stateful_sets
 from tessera.embedded.controllers.claiming import Claimant
 from tessera.embedded.controllers.managing import Managing
-from tessera.embedded.controllers.objects import STATEFUL_SETS, StatefulSet
+from tessera.embedded.controllers.objects import STATEFUL_SETS, StatefulSet, reference_to
 from tessera.embedded.controllers.pod_making import RETRIES
 from tessera.embedded.controllers.pods import PODS
 from tessera.embedded.controllers.replica_sets import next_available_s
 from tessera.embedded.controllers.watching import Watching
-from tessera.embedded.controllers.writes import carry_out, put_status
+from tessera.embedded.controllers.writes import Create, Write, carry_out, carry_out_one, put_status
+from tessera.errors import ApiError
 from tessera.kube.client import Client
+from tessera.kube.events import Recorder
 from tessera.kube.objects import ObjectKey
 from tessera.kube.reconciler import Again
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
@@ -21,9 +25,10 @@ from tessera.kube.timing import SYSTEM_CLOCK, Clock
 class StatefulSets:
     """`run` belongs in a TaskGroup of the caller, beside that of `watching`."""
 
-    def __init__(self, client: Client, watching: Watching, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, client: Client, watching: Watching, recorder: Recorder, clock: Clock = SYSTEM_CLOCK) -> None:
         self._client = client
         self._clock = clock
+        self._recorder = recorder
         kinds = (STATEFUL_SETS, PODS)
         self._managing = Managing(client, watching, kinds, _claimant, self._reconcile, backoff=RETRIES)
         self.run = self._managing.run
@@ -38,9 +43,20 @@ class StatefulSets:
         now = self._clock.wall()
         status = stateful_sets.status_of(one, pods, now)
         await carry_out(self._client, put_status(STATEFUL_SETS, one.metadata, one.status, status))
-        await carry_out(self._client, stateful_sets.plan(one, pods, now))
+        await self._carry_out(one, stateful_sets.plan(one, pods, now))
         wait_s = next_available_s(pods, one.spec.min_ready_seconds, now)
         return Again(wait_s) if wait_s else None
+
+    async def _carry_out(self, one: StatefulSet, writes: Sequence[Write]) -> None:
+        for write in writes:
+            try:
+                await carry_out_one(self._client, write)
+            except ApiError as refusal:
+                if isinstance(write, Create):
+                    message = f"create Pod {write.key.name} in StatefulSet {one.metadata.name} failed error"
+                    about = reference_to(STATEFUL_SETS, one.metadata)
+                    self._recorder.warning(about, "FailedCreate", f"{message}: {refusal.message}")
+                raise
 
 
 def _claimant(stateful_set: StatefulSet) -> Claimant:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from tessera.kube import kinds
+from tessera.kube.event_series import ObjectReference
 from tessera.kube.kinds import Kind, kind_of
 from tessera.kube.objects import Document, ObjectKey
 
@@ -102,6 +103,15 @@ class StatefulSet(Thing, frozen=True, kw_only=True, gc=False):
     status: Document = {}
 
 
+class DaemonSetSpec(Spec, frozen=True, kw_only=True, gc=False):
+    update_strategy: Document = {}
+
+
+class DaemonSet(Thing, frozen=True, kw_only=True, gc=False):
+    spec: DaemonSetSpec
+    status: Document = {}
+
+
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Without `completions`, pods agree among themselves: the Job is done when one has succeeded and all have ended."""
 
@@ -115,6 +125,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=Fals
     ttl_seconds_after_finished: int | None = None
     suspend: bool = False
     pod_replacement_policy: str = "TerminatingOrFailed"
+    pod_failure_policy: Document | None = None
     managed_by: str | None = None
 
     @property
@@ -189,9 +200,15 @@ class Lease(Thing, frozen=True, kw_only=True, gc=False):
     spec: LeaseSpec = LeaseSpec()
 
 
+class Definition(Thing, frozen=True, kw_only=True, gc=False):
+    spec: Document
+    status: Document = {}
+
+
 REPLICA_SETS = kind_of("apps", "v1", "replicasets", "ReplicaSet").decoded_as(ReplicaSet)
 DEPLOYMENTS = kind_of("apps", "v1", "deployments", "Deployment").decoded_as(Deployment)
 STATEFUL_SETS = kind_of("apps", "v1", "statefulsets", "StatefulSet").decoded_as(StatefulSet)
+DAEMON_SETS = kind_of("apps", "v1", "daemonsets", "DaemonSet").decoded_as(DaemonSet)
 JOBS = kind_of("batch", "v1", "jobs", "Job").decoded_as(Job)
 SERVICES = kind_of("", "v1", "services", "Service").decoded_as(Service)
 SLICES = kind_of("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice").decoded_as(EndpointSlice)
@@ -200,6 +217,17 @@ NAMESPACES = kinds.NAMESPACES.decoded_as(Namespace)
 NODES = kinds.NODES.decoded_as(Node)
 LEASES = kinds.LEASES.decoded_as(Lease)
 DEFINITIONS = kinds.CUSTOM_RESOURCE_DEFINITIONS
+
+
+def reference_to(kind: Kind[Any], metadata: Metadata) -> ObjectReference:
+    """What an event names that is about this object."""
+    return ObjectReference(
+        kind=kind.name,
+        name=metadata.name,
+        namespace=metadata.namespace,
+        uid=metadata.uid,
+        api_version=kind.api_version,
+    )
 
 
 def refer(kind: Kind[Any], metadata: Metadata) -> Document:

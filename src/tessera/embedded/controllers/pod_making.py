@@ -1,18 +1,23 @@
 """Making and removing pods for whoever manages them, each once.
 
-Pods are made in batches that double: where the first is refused (a quota, a webhook), the others are not tried.
+Pods are made in batches that double: where the first is refused (a quota, a webhook), the others are not tried, and an
+event of whoever wanted them says why.
 """
 
 import asyncio
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from tessera.embedded.controllers.expectations import Expectations, Outcome
+from tessera.embedded.controllers.objects import Metadata, reference_to
 from tessera.embedded.controllers.pods import PODS, Pod
 from tessera.embedded.controllers.writes import Create, carry_out_one, delete
 from tessera.errors import ApiError, ServerFailed
 from tessera.kube.client import Client
+from tessera.kube.events import Recorder
 from tessera.kube.informer import Informer
+from tessera.kube.kinds import Kind
 from tessera.kube.objects import Document, ObjectKey
 from tessera.kube.timing import Backoff
 
@@ -22,10 +27,12 @@ RETRIES = Backoff(first_s=0.05, most_s=15.0)
 
 
 class PodMaking:
-    """For one controller. What was asked for counts as expected until the cache of pods shows it."""
+    """For those of one kind. What was asked for counts as expected until the cache of pods shows it."""
 
-    def __init__(self, client: Client, pods: Informer[Pod]) -> None:
+    def __init__(self, client: Client, kind: Kind[Any], pods: Informer[Pod], recorder: Recorder) -> None:
         self._client = client
+        self._kind = kind
+        self._recorder = recorder
         self._pods = pods
         self._expectations = Expectations(time.monotonic)
         pods.subscribe(self._expectations.see)
@@ -34,8 +41,15 @@ class PodMaking:
         """How long to wait at most until the cache has everything that was asked for; 0, if it has."""
         return self._expectations.wait_s(asker)
 
-    async def make(self, asker: ObjectKey, pods: Sequence[Document]) -> ApiError | None:
+    async def make(self, owner: Metadata, pods: Sequence[Document]) -> ApiError | None:
         """The first refusal, if there was one: then not all have been made."""
+        refusal = await self._make(owner.key, pods)
+        if refusal is not None:
+            about = reference_to(self._kind, owner)
+            self._recorder.warning(about, "FailedCreate", f"Error creating: {refusal.message}")
+        return refusal
+
+    async def _make(self, asker: ObjectKey, pods: Sequence[Document]) -> ApiError | None:
         done, batch = 0, 1
         while done < len(pods):
             tried = pods[done : done + batch]

@@ -41,6 +41,8 @@ class Spec(_Part, frozen=True, kw_only=True):
     node_name: str = ""
     hostname: str = ""
     subdomain: str = ""
+    affinity: Document | None = None
+    tolerations: tuple[Document, ...] | None = None
 
 
 class Condition(_Part, frozen=True, kw_only=True):
@@ -50,6 +52,7 @@ class Condition(_Part, frozen=True, kw_only=True):
 
 
 class Terminated(_Part, frozen=True, kw_only=True):
+    exit_code: int = 0
     finished_at: str | None = None
 
 
@@ -58,6 +61,7 @@ class ContainerState(_Part, frozen=True, kw_only=True):
 
 
 class ContainerStatus(_Part, frozen=True, kw_only=True):
+    name: str = ""
     restart_count: int = 0
     state: ContainerState | None = None
 
@@ -66,6 +70,7 @@ class Status(_Part, frozen=True, kw_only=True):
     phase: str = "Pending"
     pod_ip: str = msgspec.field(name="podIP", default="")
     conditions: tuple[Condition, ...] | None = None
+    init_container_statuses: tuple[ContainerStatus, ...] | None = None
     container_statuses: tuple[ContainerStatus, ...] | None = None
 
 

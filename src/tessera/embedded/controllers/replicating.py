@@ -11,6 +11,7 @@ from tessera.embedded.controllers.pods import PODS, suffixes
 from tessera.embedded.controllers.watching import Watching
 from tessera.embedded.controllers.writes import carry_out, put_status
 from tessera.kube.client import Client
+from tessera.kube.events import Recorder
 from tessera.kube.objects import ObjectKey
 from tessera.kube.reconciler import Again
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
@@ -19,12 +20,12 @@ from tessera.kube.timing import SYSTEM_CLOCK, Clock
 class ReplicaSets:
     """`run` belongs in a TaskGroup of the caller, beside that of `watching`."""
 
-    def __init__(self, client: Client, watching: Watching, clock: Clock = SYSTEM_CLOCK) -> None:
+    def __init__(self, client: Client, watching: Watching, recorder: Recorder, clock: Clock = SYSTEM_CLOCK) -> None:
         self._client = client
         self._clock = clock
         kinds = (REPLICA_SETS, PODS)
         self._managing = Managing(client, watching, kinds, _claimant, self._reconcile, backoff=RETRIES)
-        self._making = PodMaking(client, self._managing.things)
+        self._making = PodMaking(client, REPLICA_SETS, self._managing.things, recorder)
         self._suffixes = suffixes(random.Random())
         self.run = self._managing.run
 
@@ -38,7 +39,7 @@ class ReplicaSets:
         if pods is None:
             return None
         wanted = replica_sets.plan(replica_set, pods, self._suffixes)
-        refusal = await self._making.make(key, wanted.make)
+        refusal = await self._making.make(replica_set.metadata, wanted.make)
         await self._making.remove(key, wanted.remove)
         now = self._clock.wall()
         status = replica_sets.status_of(replica_set, pods, refusal.message if refusal else None, now)

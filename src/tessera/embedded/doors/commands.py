@@ -1,4 +1,4 @@
-"""A command in a container, or what a container prints, over a WebSocket."""
+"""A command in a container, over a WebSocket."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence
@@ -19,20 +19,18 @@ from tessera.embedded.doors.channels import (
     write_message,
 )
 from tessera.embedded.doors.containers import choose_container
-from tessera.embedded.doors.endings import SUCCESS, ending_of, not_begun
+from tessera.embedded.doors.endings import ending_of, not_begun
 from tessera.embedded.doors.log_queries import is_asked
 from tessera.embedded.doors.web_sockets import WebSocket
 from tessera.embedded.refusals import bad_request
 from tessera.embedded.runtime.container import Container
 from tessera.embedded.runtime.exec import Session
-from tessera.embedded.runtime.logs import LogRequest
 from tessera.embedded.runtime.runtime import Runtime
 from tessera.embedded.runtime.states import Running
 from tessera.embedded.serving.answers import Receive, Scope, Send
 from tessera.errors import StartRefused
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-FROM_NOW_ON = LogRequest(tail_lines=0)
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +62,7 @@ async def exec_over(runtime: Runtime, pod: Frozen, scope: Scope, receive: Receiv
     wanted = read_wanted(scope["query_string"])
     if not wanted.command:
         raise bad_request("you must specify at least one command")
-    container = _container(runtime, pod, scope)
+    container = find_running(runtime, pod, scope)
     socket = await WebSocket.accept(scope, receive, send, choose_protocol)
     try:
         session = await runtime.exec(container, wanted.command, stdin=wanted.stdin, terminal=wanted.terminal)
@@ -72,26 +70,13 @@ async def exec_over(runtime: Runtime, pod: Frozen, scope: Scope, receive: Receiv
         await _end(socket, not_begun(str(error)))
         return
     try:
-        await _carry(socket, _hear(socket, session), _show_all(socket, session, wanted))
+        await carry(socket, _hear(socket, session), _show_all(socket, session, wanted))
     finally:
         session.kill()
 
 
-async def attach_over(runtime: Runtime, pod: Frozen, scope: Scope, receive: Receive, send: Send) -> None:
-    """What the container prints from now on. A container has no input here."""
-    wanted = read_wanted(scope["query_string"])
-    container = _container(runtime, pod, scope)
-    socket = await WebSocket.accept(scope, receive, send, choose_protocol)
-    printed = runtime.read_log(container, FROM_NOW_ON, follow=True)
-
-    async def show() -> Document:
-        await _show(socket, Channel.STDOUT, printed, shown=wanted.stdout)
-        return SUCCESS
-
-    await _carry(socket, _drain(socket), show())
-
-
-def _container(runtime: Runtime, pod: Frozen, scope: Scope) -> Container:
+def find_running(runtime: Runtime, pod: Frozen, scope: Scope) -> Container:
+    """The container that a query means. ApiRefusal, if it does not run."""
     if not pod["spec"].get("nodeName"):
         raise bad_request(f"pod {pod['metadata']['name']} does not have a host assigned")
     query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
@@ -102,7 +87,7 @@ def _container(runtime: Runtime, pod: Frozen, scope: Scope) -> Container:
     return container
 
 
-async def _carry(socket: WebSocket, hearing: Coroutine[Any, Any, None], showing: Coroutine[Any, Any, Document]) -> None:
+async def carry(socket: WebSocket, hearing: Coroutine[Any, Any, None], showing: Coroutine[Any, Any, Document]) -> None:
     """Both ways, until all is shown, whose end is told then, or the other side has left."""
     heard, shown = asyncio.ensure_future(hearing), asyncio.ensure_future(showing)
     try:
@@ -132,23 +117,18 @@ async def _hear(socket: WebSocket, session: Session) -> None:
 
 async def _show_all(socket: WebSocket, session: Session, wanted: Wanted) -> Document:
     _, _, code = await asyncio.gather(
-        _show(socket, Channel.STDOUT, session.stdout, shown=wanted.stdout),
-        _show(socket, Channel.STDERR, session.stderr, shown=wanted.stderr),
+        show(socket, Channel.STDOUT, session.stdout, shown=wanted.stdout),
+        show(socket, Channel.STDERR, session.stderr, shown=wanted.stderr),
         session.wait(),
     )
     return ending_of(code)
 
 
-async def _show(socket: WebSocket, channel: Channel, printed: AsyncIterator[bytes], *, shown: bool) -> None:
+async def show(socket: WebSocket, channel: Channel, printed: AsyncIterator[bytes], *, shown: bool) -> None:
     """Read also if nobody wants to see it: a command waits for whoever reads it."""
     async for piece in printed:
         if shown:
             await socket.send(write_message(channel, piece))
-
-
-async def _drain(socket: WebSocket) -> None:
-    async for _ in socket.messages():
-        continue
 
 
 async def _end(socket: WebSocket, status: Document) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from tessera.embedded.documents import Frozen
-from tessera.embedded.doors.commands import attach_over, exec_over
+from tessera.embedded.doors.attaching import attach_over
+from tessera.embedded.doors.commands import exec_over
 from tessera.embedded.doors.forwarding import forward_over
 from tessera.embedded.doors.logs import stream_log
 from tessera.embedded.doors.page_passing import pass_page

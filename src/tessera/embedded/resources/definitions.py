@@ -1,6 +1,7 @@
 """CustomResourceDefinitions: what a definition must be like, and how it says that it is in force.
 
-A definition is in force as soon as it is stored: its names are accepted and it is established in the same write.
+A definition is in force as soon as it is stored: its names are accepted and it is established in the same write. One
+that is deleted is held by a finalizer until its objects are gone: some of them may be held by finalizers of their own.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from tessera.embedded.resources.strategy import Strategy
 from tessera.embedded.rules import broken_rules
 from tessera.embedded.schemas import NotStructural, read_definition
 
+FINALIZER = "customresourcecleanup.apiextensions.k8s.io"
 SCOPES = ("Cluster", "Namespaced")
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _PROTECTED = ("k8s.io", "kubernetes.io")
@@ -56,6 +58,16 @@ class Definitions(Strategy):
         status["acceptedNames"] = dict(new["spec"]["names"])
         new["status"] = status
         return new
+
+    def begin_deletion(self, document: Document, now: str) -> Document:
+        metadata, status = part_of(document, "metadata"), dict(inside(document, "status"))
+        others = [one for one in each(metadata, "finalizers") if one != FINALIZER]
+        metadata["finalizers"] = [*others, FINALIZER]
+        told = [one for one in each(status, "conditions") if one["type"] != "Terminating"]
+        message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
+        status["conditions"] = [*told, _condition("Terminating", "InstanceDeletionPending", message, now)]
+        document["status"] = status
+        return document
 
     def check(self, document: Frozen) -> list[Cause]:
         spec: Frozen = document["spec"]

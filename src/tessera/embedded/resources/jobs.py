@@ -4,13 +4,15 @@ from tessera.embedded import causes
 from tessera.embedded.documents import Document, Frozen
 from tessera.embedded.refusals import Cause
 from tessera.embedded.resources import label_selectors, templates
-from tessera.embedded.resources.parts import part_of, set_defaults
+from tessera.embedded.resources.parts import each, part_of, set_defaults
 from tessera.embedded.resources.strategy import Strategy
 
 UID_LABEL = "batch.kubernetes.io/controller-uid"
 NAME_LABEL = "batch.kubernetes.io/job-name"
 _OLD_UID_LABEL, _OLD_NAME_LABEL = "controller-uid", "job-name"
 _NUMBERS = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
+_FAILURE_ACTIONS = ("Count", "FailJob", "Ignore")
+"""FailIndex is not among them: failures of single indexes are not counted here."""
 _PLACEMENT = ("nodeSelector", "tolerations", "affinity", "schedulingGates")
 
 
@@ -24,6 +26,10 @@ class Jobs(Strategy):
         templates.fill_in(spec, "Job")
         if spec.get("completions") is None and spec.get("parallelism") is None:
             spec["completions"] = spec["parallelism"] = 1
+        policy = part_of(spec, "podFailurePolicy") if spec.get("podFailurePolicy") else {}
+        for rule in each(policy, "rules"):
+            for pattern in each(rule, "onPodConditions"):
+                set_defaults(pattern, status="True")
         set_defaults(
             spec,
             parallelism=1,
@@ -31,7 +37,7 @@ class Jobs(Strategy):
             completionMode="NonIndexed",
             suspend=False,
             manualSelector=False,
-            podReplacementPolicy="TerminatingOrFailed",
+            podReplacementPolicy="Failed" if policy else "TerminatingOrFailed",
         )
         labels = spec["template"]["metadata"].get("labels")
         if labels and not document.get("metadata", {}).get("labels"):
@@ -64,7 +70,7 @@ class Jobs(Strategy):
         if spec["template"]["spec"].get("restartPolicy") == "Always":
             detail = 'valid values: "OnFailure", "Never"'
             found.append(causes.required("spec.template.spec.restartPolicy", detail))
-        return found
+        return found + _check_failure_policy(spec)
 
     def check_change(self, new: Frozen, old: Frozen) -> list[Cause]:
         after, before = new["spec"], old["spec"]
@@ -79,6 +85,26 @@ class Jobs(Strategy):
             if pods == pods_before
             else [*found, causes.immutable("spec.template.spec", after["template"]["spec"])]
         )
+
+
+def _check_failure_policy(spec: Frozen) -> list[Cause]:
+    policy = spec.get("podFailurePolicy")
+    if not policy:
+        return []
+    found: list[Cause] = []
+    for number, rule in enumerate(each(policy, "rules")):
+        field = f"spec.podFailurePolicy.rules[{number}]"
+        found += causes.unsupported_choice(f"{field}.action", rule.get("action"), _FAILURE_ACTIONS)
+        codes = rule.get("onExitCodes")
+        if bool(codes) == bool(rule.get("onPodConditions")):
+            found.append(causes.invalid(field, rule, "specifying one of OnExitCodes and OnPodConditions is required"))
+        if codes:
+            found += causes.unsupported_choice(f"{field}.onExitCodes.operator", codes.get("operator"), ("In", "NotIn"))
+    if spec["template"]["spec"].get("restartPolicy") != "Never":
+        policy = spec["template"]["spec"].get("restartPolicy")
+        detail = 'only "Never" is supported when podFailurePolicy is specified'
+        found.append(causes.invalid("spec.template.spec.restartPolicy", policy, detail))
+    return found
 
 
 def _check_selector(spec: Frozen, meta: Frozen) -> list[Cause]:

@@ -32,6 +32,11 @@ class Namespaces(Strategy):
         del document, now
         return {"phase": "Active"}
 
+    def begin_deletion(self, document: Document, now: str) -> Document:
+        del now
+        document["status"] = {**inside(document, "status"), "phase": "Terminating"}
+        return document
+
     def prepare_update(self, new: Document, old: Frozen) -> Document:
         put_back(part_of(new, "spec"), inside(old, "spec"), "finalizers")
         return super().prepare_update(new, old)

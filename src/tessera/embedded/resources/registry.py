@@ -63,7 +63,8 @@ class Served:
     """A kind with all that is known about it.
 
     `resource` is what its objects are stored under. Where they are stored in another form than this kind's, `to_stored`
-    and `from_stored` translate. `scale` says where its replicas are told, if it has a scale at all.
+    and `from_stored` translate. `scale` says where its replicas are told, if it has a scale at all. Of a kind whose
+    definition `is_going` there is to be nothing new.
     """
 
     kind: Kind
@@ -72,6 +73,7 @@ class Served:
     resource: str
     read_schema: Callable[[], Schema | None]
     is_custom: bool = False
+    is_going: bool = False
     scale: ScalePaths = WORKLOAD
     to_stored: Translation | None = None
     from_stored: Translation | None = None
@@ -140,5 +142,6 @@ def _custom(definition: Frozen) -> Iterator[Served]:
             resource=kind.resource,
             read_schema=lambda schema=schema: schema,
             is_custom=True,
+            is_going="deletionTimestamp" in definition["metadata"],
             scale=paths_of(doors.get("scale")),
         )

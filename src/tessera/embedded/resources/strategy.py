@@ -73,6 +73,11 @@ class Strategy:
         del document, options
         return None
 
+    def begin_deletion(self, document: Document, now: str) -> Document:
+        """Say that the object is about to go, and hold it where something must go before it."""
+        del now
+        return document
+
     # What a kind says of itself.
 
     def check_name(self, name: str) -> list[str]:

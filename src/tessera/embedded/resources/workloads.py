@@ -129,6 +129,9 @@ class StatefulSets(Workloads):
         if policy not in ("OrderedReady", "Parallel"):
             detail = "must be 'OrderedReady' or 'Parallel'"
             found.append(causes.invalid("spec.podManagementPolicy", policy, detail))
+        if spec.get("volumeClaimTemplates"):
+            detail = "this engine has no PersistentVolumes; mount an emptyDir or a hostPath by the pod template instead"
+            found.append(causes.forbidden("spec.volumeClaimTemplates", detail))
         return found
 
     def check_change(self, new: Frozen, old: Frozen) -> list[Cause]:

@@ -13,8 +13,10 @@ import msgspec
 
 from tessera.embedded.documents import Frozen
 from tessera.embedded.runtime.attending import Attendant
+from tessera.embedded.runtime.consoles import Console, has_console, open_console
 from tessera.embedded.runtime.exec import run_command
 from tessera.embedded.runtime.images import Absent, Program
+from tessera.embedded.runtime.last_words import read_last_words
 from tessera.embedded.runtime.log_files import OLDER
 from tessera.embedded.runtime.parts import listed
 from tessera.embedded.runtime.probes import Checker
@@ -45,6 +47,7 @@ class _Run(msgspec.Struct, frozen=True):
     process: Process
     launch: Launch
     attendant: Attendant
+    console: Console | None
 
 
 class Container:
@@ -69,6 +72,11 @@ class Container:
     @property
     def name(self) -> str:
         return self._spec["name"]
+
+    @property
+    def console(self) -> Console | None:
+        """Of the present run, if it has one."""
+        return self._run.console if self._run else None
 
     def log_path(self, *, previous: bool = False) -> Path:
         return self._numbered_log(self.record.restarts - (1 if previous else 0))
@@ -124,7 +132,8 @@ class Container:
         self._tell("Normal", "Created", f"Container {self.name}: {program.note}")
         identity = f"tessera://{secrets.token_hex(32)}"
         try:
-            process = await Process.start(assembled.launch)
+            console = await open_console(assembled.launch, self._spec) if has_console(self._spec) else None
+            process = console.process if console else await Process.start(assembled.launch)
         except StartRefused as error:
             assembled.group.remove()
             self._tell("Warning", "Failed", f"Error: {error}")
@@ -135,9 +144,9 @@ class Container:
             self._change(restarts=number, last=before, container_id=identity, state=failed)
             return
         self._change(restarts=number, last=before, container_id=identity, state=Running(process.started_at))
-        await self._attend(process, assembled)
+        await self._attend(process, console, assembled)
 
-    async def _attend(self, process: Process, assembled: Assembled) -> None:
+    async def _attend(self, process: Process, console: Console | None, assembled: Assembled) -> None:
         """From its start to its end."""
         attendant = Attendant(
             self._spec,
@@ -147,7 +156,7 @@ class Container:
             on_ready=lambda ready: self._change(ready=ready),
             kill=lambda: self._end_early(process),
         )
-        self._run = _Run(process, assembled.launch, attendant)
+        self._run = _Run(process, assembled.launch, attendant, console)
         self.run_over = asyncio.Event()
         self._tell("Normal", "Started", f"Container {self.name} started")
         attending = asyncio.ensure_future(attendant.attend())
@@ -159,8 +168,11 @@ class Container:
             attending.cancel()
             process.kill()
             await asyncio.gather(attending, process.wait(), return_exceptions=True)
+            if console is not None:
+                await console.close()
         self._run = None
-        state = ended(exited, process.started_at, out_of_memory=assembled.group.was_out_of_memory())
+        words = await read_last_words(assembled.last_words, self.log_path(), self._spec, exited.code)
+        state = ended(exited, process.started_at, out_of_memory=assembled.group.was_out_of_memory(), message=words)
         assembled.group.remove()
         self._crashes = self._around.machine.settings.restarts.count(self._crashes, state)
         self._change(state=state, ready=False, started=False)

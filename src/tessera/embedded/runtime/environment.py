@@ -90,8 +90,9 @@ def _whole(source: Frozen, known: Known) -> dict[str, str]:
                 if named.get("optional"):
                     return {}
                 raise StartRefused(f'{kind} "{named["name"]}" not found')
-            prefix = source.get("prefix", "")
-            return {prefix + key: value.decode(errors="replace") for key, value in data_of(document, kind).items()}
+            prefix, data = source.get("prefix", ""), data_of(document, kind)
+            texts: Frozen = document.get("data") or {}  # what else is in a ConfigMap is no text
+            return {prefix + key: data[key].decode(errors="replace") for key in texts}
     return {}
 
 

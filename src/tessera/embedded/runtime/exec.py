@@ -10,16 +10,19 @@ from contextlib import suppress
 
 import msgspec
 
+from tessera.embedded.runtime.inputs import Input, TerminalInput
 from tessera.embedded.runtime.process import Launch, Process
 
 READ_AT_ONCE = 64 * 1024
+USUAL_TERMINAL = "xterm"
+"""What container runtimes say of a terminal; kubectl does not tell which one it has."""
 
 
 class Session:
     """Made by `open_session`. Output must be read, or the command waits. With a terminal, all of it is `stdout`."""
 
-    def __init__(self, process: Process, master: int | None, stdin: asyncio.WriteTransport | None) -> None:
-        self._process = process
+    def __init__(self, process: Process, master: int | None, stdin: Input | None) -> None:
+        self.process = process
         self._master = master
         self._stdin = stdin
         self.stdout: AsyncIterator[bytes] = _nothing()
@@ -43,13 +46,13 @@ class Session:
 
     async def wait(self) -> int:
         """The exit code."""
-        exited = await self._process.wait()
+        exited = await self.process.wait()
         if self._stdin is not None and not self._stdin.is_closing():
             self._stdin.abort()
         return exited.code
 
     def kill(self) -> None:
-        self._process.kill()
+        self.process.kill()
 
 
 async def open_session(launch: Launch, *, stdin: bool = False, terminal: bool = False) -> Session:
@@ -91,13 +94,15 @@ async def _open_pipes(launch: Launch, stdin: bool) -> Session:
 async def _open_terminal(launch: Launch) -> Session:
     master, slave = os.openpty()
     try:
-        process = await Process.start(msgspec.structs.replace(launch, stdio=(slave, slave, slave), terminal=True))
+        environment = {"TERM": USUAL_TERMINAL, **launch.environment}
+        shown = msgspec.structs.replace(launch, stdio=(slave, slave, slave), terminal=True, environment=environment)
+        process = await Process.start(shown)
     except BaseException:
         os.close(master)
         raise
     finally:
         os.close(slave)
-    session = Session(process, master, await _writer(os.dup(master)))
+    session = Session(process, master, TerminalInput(os.dup(master)))
     session.stdout = await _reader(master)
     return session
 

@@ -1,13 +1,13 @@
 """What an image means where nothing is pulled: which command its containers run in this machine's own file system.
 
-A table of patterns says so; Tessera brings one and users put their own before it. A container that has a command runs
-it whatever its image is, unless it says that the image must be there already (`imagePullPolicy: Never`): then the
-table decides, as the node's store of images would.
+A table of patterns says so; Tessera brings one and users put their own before it, in a file that is looked at whenever
+a container starts. A container that has a command runs it whatever its image is, unless it says that the image must be
+there already (`imagePullPolicy: Never`): then the table decides, as the node's store of images would.
 """
 
 import sys
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from importlib import resources
 from pathlib import Path
@@ -48,37 +48,54 @@ class Absent(msgspec.Struct, frozen=True):
 
 
 class Images:
-    def __init__(self, images: Iterable[Image]) -> None:
+    """`users_file` need not be there; what it says comes first."""
+
+    def __init__(self, images: Iterable[Image], users_file: Path) -> None:
         self._images = tuple(images)
+        self._users_file = users_file
 
     @classmethod
-    def load(cls, extra: Sequence[Path] = ()) -> "Images":
-        """The user's files first, in their order, then what comes with Tessera."""
+    def load(cls, users_file: Path) -> "Images":
         own = resources.files("tessera.embedded.runtime").joinpath("images.toml").read_text(encoding="utf-8")
-        files = [(str(path), _read(path)) for path in extra]
-        return cls(image for name, text in (*files, ("images.toml", own)) for image in parse_images(text, name))
+        return cls(parse_images(own, "images.toml"), users_file)
 
     def find(self, reference: str) -> Image | None:
-        return next((image for image in self._images if fnmatchcase(reference, image.pattern)), None)
+        """InvalidInput, if the user's file cannot be used."""
+        images = (*_read(self._users_file), *self._images)
+        return next((image for image in images if fnmatchcase(reference, image.pattern)), None)
 
     def program_of(self, container: Frozen) -> Program | Absent:
+        try:
+            return self._choose(container)
+        except InvalidInput as error:
+            return Absent("ErrImagePull", str(error), "ImagePullBackOff")
+
+    def _choose(self, container: Frozen) -> Program | Absent:
         reference: str = container.get("image") or ""
-        image = self.find(reference)
-        if container.get("imagePullPolicy") == "Never" and image is None:
-            message = f'Container image "{reference}" is not present with pull policy of Never'
-            return Absent("ErrImageNeverPull", f"{message}: {_advice(reference)}", "ErrImageNeverPull")
+        has_command, must_be_there = bool(container.get("command")), container.get("imagePullPolicy") == "Never"
         argv = (*container.get("command", ()), *container.get("args", ()))
-        if container.get("command"):
-            note = f"image {reference} is not pulled: its command runs in this machine's own file system"
+        note = f"image {reference} is not pulled: its command runs in this machine's own file system"
+        if has_command and not must_be_there:
+            return Program(argv, note)
+        image = self.find(reference)
+        if image is None and must_be_there:
+            message = f'Container image "{reference}" is not present with pull policy of Never'
+            return Absent("ErrImageNeverPull", f"{message}: {self._advice(reference)}", "ErrImageNeverPull")
+        if has_command or (image and not image.command and argv):
             return Program(argv, note)
         if image is None or not image.command:
-            message = f'"{reference}" is not pulled, and the container has no command: {_advice(reference)}'
+            message = f'"{reference}" is not pulled, and the container has no command: {self._advice(reference)}'
             return Absent("ErrImagePull", message, "ImagePullBackOff")
         command = tuple(word.replace("{python}", sys.executable) for word in image.command)
         stands = f", in place of {image.stand_in}" if image.stand_in else ""
         note = f"image {reference} is not pulled: this machine runs `{' '.join(command)}` for it{stands}"
         # A stand-in knows nothing of the arguments that were meant for the image's own program.
         return Program(command if image.stand_in else (*command, *argv), note)
+
+    def _advice(self, reference: str) -> str:
+        shown = reference if len(reference) <= MOST_SHOWN else f"{reference[: MOST_SHOWN - 3]}..."
+        table = f'[[image]] with pattern = "{shown}" and command = [...] to {self._users_file}'
+        return f"give the container a command that this machine has, or add an {table}"
 
 
 def parse_images(text: str, name: str) -> tuple[Image, ...]:
@@ -90,13 +107,10 @@ def parse_images(text: str, name: str) -> tuple[Image, ...]:
         ) from None
 
 
-def _read(path: Path) -> str:
+def _read(path: Path) -> tuple[Image, ...]:
     try:
-        return path.read_text(encoding="utf-8")
+        return parse_images(path.read_text(encoding="utf-8"), str(path))
+    except FileNotFoundError:
+        return ()
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path}: cannot be read ({error}), expected a table of images") from None
-
-
-def _advice(reference: str) -> str:
-    shown = reference if len(reference) <= MOST_SHOWN else f"{reference[: MOST_SHOWN - 3]}..."
-    return f'give the container a command that this machine has, or add an [[image]] for "{shown}" to your images file'

@@ -39,6 +39,10 @@ class LogFile:
         while records:
             records = records[os.write(self._file, records) :]
 
+    def close(self) -> None:
+        os.close(self._file)
+        os.close(self._directory)
+
     def _open(self) -> None:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         self._file = os.open(self._name, flags, 0o640, dir_fd=self._directory)

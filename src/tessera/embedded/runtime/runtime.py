@@ -28,6 +28,8 @@ from tessera.errors import StartRefused
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 UNUSED_PATH = "/.tessera-mount-check"
+IMAGES = "images.toml"
+"""In the runtime's directory: the user's own table of images."""
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,9 +55,7 @@ class Runtime:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     @classmethod
-    async def open(
-        cls, directory: Path, wiring: Wiring, *, images: Images | None = None, settings: Settings | None = None
-    ) -> "Runtime":
+    async def open(cls, directory: Path, wiring: Wiring, *, settings: Settings | None = None) -> "Runtime":
         """One engine at a time may have the directory: whatever still runs of it is a former one's, and is ended."""
         name = runtime_name(directory)
         (directory / "pods").mkdir(mode=0o700, exist_ok=True)  # Secrets lie there
@@ -66,7 +66,7 @@ class Runtime:
         passed_on = {key: os.environ[key] for key in PASSED_ON if key in os.environ}
         machine = Machine(
             name=name,
-            images=images or Images.load(),
+            images=Images.load(directory / IMAGES),
             sources=wiring.sources,
             prepare=wiring.prepare,
             cgroups=cgroups,

@@ -1,11 +1,12 @@
 """How one run of a container is put together: its variables, mounts, control group and log."""
 
+import os
 from pathlib import Path
 
 import msgspec
 
 from tessera.embedded.documents import Frozen
-from tessera.embedded.runtime import views
+from tessera.embedded.runtime import last_words, views
 from tessera.embedded.runtime.cgroups import Group
 from tessera.embedded.runtime.environment import container_environment, expand, references_of
 from tessera.embedded.runtime.hosts import hosts_text
@@ -19,11 +20,15 @@ from tessera.embedded.runtime.volumes import Volumes, fetch_all
 from tessera.model.quantities import bytes_of
 
 HOSTS = "/etc/hosts"
+LAST_WORDS = "last-words"
 
 
 class Assembled(msgspec.Struct, frozen=True):
+    """`last_words` is the file that the container may leave them in."""
+
     launch: Launch
     group: Group
+    last_words: Path
 
 
 async def assemble(around: Surroundings, volumes: Volumes, container: Frozen, program: Program, log: Path) -> Assembled:
@@ -38,11 +43,12 @@ async def assemble(around: Surroundings, volumes: Volumes, container: Frozen, pr
     directory = container.get("workingDir") or str(_made(own / "work"))
     spare = ""
     if machine.shows_mounts:
-        mounts += _usual_mounts(around, own, mounts, directory)
+        mounts += _usual_mounts(around, own, mounts, directory, container)
         spare = str(_made(own / "root"))
     elif unseen := views.lay_out(_made(own / "view"), mounts):
         environment[views.VARIABLE] = str(own / "view")
         around.tell(Event("Warning", "MountUnavailable", views.explain_unseen(unseen, own / "view")))
+    tell_user(around, container)
     group = make_group(around, container)
     log.parent.mkdir(parents=True, exist_ok=True)
     launch = Launch(
@@ -58,7 +64,18 @@ async def assemble(around: Surroundings, volumes: Volumes, container: Frozen, pr
         process_files=group.process_files,
         kill_files=group.kill_files,
     )
-    return Assembled(launch, group)
+    return Assembled(launch, group, own / LAST_WORDS)
+
+
+def tell_user(around: Surroundings, container: Frozen) -> None:
+    """Programs and files of this machine are often for nobody else than whoever has started us."""
+    everyone, user = part(around.pod, "spec", "securityContext").get("runAsUser"), os.geteuid()
+    wanted = part(container, "securityContext").get("runAsUser", everyone)
+    if wanted not in (None, user):
+        message = (
+            f"container {container['name']} runs as user {user}, not as {wanted}: its processes are this machine's"
+        )
+        around.tell(Event("Warning", "UserNotKept", f"{message}, of whoever has started the engine"))
 
 
 def make_group(around: Surroundings, container: Frozen) -> Group:
@@ -84,10 +101,12 @@ def write_hosts(around: Surroundings) -> Path:
     return path
 
 
-def _usual_mounts(around: Surroundings, own: Path, mounts: list[Shown], directory: str) -> list[Shown]:
+def _usual_mounts(
+    around: Surroundings, own: Path, mounts: list[Shown], directory: str, container: Frozen
+) -> list[Shown]:
     """What a container expects although its pod does not say so."""
     taken = {shown.target for shown in mounts}
-    usual = [Shown(str(write_hosts(around)), HOSTS)]
+    usual = [Shown(str(write_hosts(around)), HOSTS), last_words.lay_out(_made(own) / LAST_WORDS, container)]
     if not Path(directory).exists() and not any(Path(directory).is_relative_to(target) for target in taken):
         usual.append(Shown(str(_made(own / "work")), directory))
     return [shown for shown in usual if shown.target not in taken]

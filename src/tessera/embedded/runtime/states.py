@@ -58,10 +58,15 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         }
 
 
-def ended(exited: Exit, started_at: datetime, *, out_of_memory: bool) -> Terminated:
+def ended(exited: Exit, started_at: datetime, *, out_of_memory: bool, message: str) -> Terminated:
     reason = "Completed" if exited.code == 0 else "OOMKilled" if out_of_memory else "Error"
     return Terminated(
-        exit_code=exited.code, signal=exited.signal, reason=reason, started_at=started_at, finished_at=exited.at
+        exit_code=exited.code,
+        signal=exited.signal,
+        reason=reason,
+        message=message,
+        started_at=started_at,
+        finished_at=exited.at,
     )
 
 

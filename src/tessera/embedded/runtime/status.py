@@ -49,10 +49,16 @@ def pod_status(pod: Frozen, records: Sequence[Record], facts: Facts) -> Document
     if facts.sandboxed:
         status |= {"podIP": facts.place.pod_address, "podIPs": [{"ip": facts.place.pod_address}]}
     if first:
-        status["initContainerStatuses"] = [record.document() for record in first]
+        status["initContainerStatuses"] = [_first_document(record, sidecar_names(spec)) for record in first]
     if facts.failure and phase == "Failed":
         status["reason"], status["message"] = facts.failure
     return status
+
+
+def _first_document(record: Record, sidecars: set[str]) -> Document:
+    """An init container is ready when it has done its part; a sidecar, while it runs, like any container."""
+    document = record.document()
+    return document if record.name in sidecars else document | {"ready": is_done(record)}
 
 
 def _final_phase(spec: Frozen, first: Sequence[Record], others: Sequence[Record], facts: Facts) -> str:

@@ -48,5 +48,6 @@ def reference_to(name: str) -> Document:
 
 
 def referred_by(raw: Frozen) -> str | None:
-    """The type that stands for a schema, if it is one by name."""
-    return raw["$ref"].removeprefix(_REFERENCE) if "$ref" in raw else None
+    """The type that stands for a schema, if it is one by name. The fields of a type may have one called `$ref` too."""
+    reference = raw.get("$ref")
+    return reference.removeprefix(_REFERENCE) if isinstance(reference, str) else None

@@ -54,7 +54,7 @@ class Aftermath:
         ]
 
     async def _undefine(self, definition: Frozen) -> None:
-        """What was of a kind that is no longer defined goes with it, whatever held it."""
+        """What is left of its kind goes with it: only if somebody took off the finalizer that is to wait for it."""
         store, spec = self._site.store, definition["spec"]
         self._site.registry.forget(definition["metadata"]["name"])
         for record in store.list(f"{spec['names']['plural']}.{spec['group']}"):

@@ -1,5 +1,6 @@
 """The server as an ASGI app: every request passes here, and every refusal becomes a Status here."""
 
+from collections.abc import Iterable
 from http import HTTPStatus
 
 import structlog
@@ -26,6 +27,7 @@ from tessera.embedded.serving.answers import (
 from tessera.embedded.serving.bodies import decode_object, read_bounded
 from tessera.embedded.serving.doors import Doors
 from tessera.embedded.serving.forms import read_form
+from tessera.embedded.serving.impersonation import VERB, read_impersonation
 from tessera.embedded.serving.nodes import CONNECTED, not_yet
 from tessera.embedded.serving.options import read_options
 from tessera.embedded.serving.paths import Target, read_target, verb_of
@@ -74,14 +76,14 @@ class ApiServer:
     async def _reply(self, scope: Scope, receive: Receive, send: Send) -> Reply | None:
         """None, if somebody else has answered."""
         headers, method, path = read_headers(scope), scope["method"], scope["path"]
-        user = self._authenticate(headers.get(b"authorization", b""))
-        options, form = read_options(scope["query_string"]), read_form(headers.get(b"accept", b""))
+        user = self._impersonate(self._authenticate(headers.get(b"authorization", b"")), scope["headers"])
+        options, accept = read_options(scope["query_string"]), headers.get(b"accept", b"")
         target, upgrades = read_target(path), scope["type"] == "websocket"
         if upgrades and (target is None or target.subresource not in CONNECTED):
             raise bad_request("a WebSocket is opened to exec, attach and portforward of a pod, and to nothing else")
         if target is None:
             self._authorize_path(user, method, path)
-            return self._signposts.show(method, path, form, options, headers.get(b"if-none-match", b""))
+            return self._signposts.show(method, path, accept, options, headers.get(b"if-none-match", b""))
         verb = verb_of(method, target, watches=options.watch)
         if verb is None:
             raise not_allowed()
@@ -94,7 +96,7 @@ class ApiServer:
             options=options,
             user=user,
             served=self._served(target, verb),
-            form=form,
+            form=read_form(accept),
             content_type=headers.get(b"content-type", b"").decode("latin-1"),
             user_agent=headers.get(b"user-agent", b"").decode("latin-1"),
         )
@@ -143,6 +145,15 @@ class ApiServer:
         if user is None:
             raise ApiRefusal(HTTPStatus.UNAUTHORIZED, "Unauthorized", "Unauthorized")
         return user
+
+    def _impersonate(self, user: User, headers: Iterable[tuple[bytes, bytes]]) -> User:
+        """Whom the request counts as; oneself, unless it says otherwise."""
+        impersonation = read_impersonation(headers)
+        if impersonation is None:
+            return user
+        for target in impersonation.needs:
+            self._authorize(user, VERB, target)
+        return impersonation.user
 
     def _authorize_path(self, user: User, method: str, path: str) -> None:
         verb = method.lower()

@@ -1,7 +1,7 @@
 """Deleting: at once where nothing holds the object, otherwise it is marked and waits for whoever holds it.
 
 What waits is let go by the write that takes the last finalizer off (`writing`). Collecting what an owner leaves behind
-and emptying a namespace are the work of controllers; here they are only made to happen, by finalizers.
+and emptying a namespace or a definition are the work of controllers; here they are only made to happen, by finalizers.
 """
 
 from typing import NamedTuple
@@ -89,13 +89,11 @@ class Deleter:
 
 def _marked(asked: Asked, document: Document, wish: Wish) -> Document:
     """As it is while it goes. A second deletion can make it sooner and never later."""
-    meta = document["metadata"]
+    strategy, at, meta = asked.served.strategy, now(), document["metadata"]
     if not meta.get("deletionTimestamp"):
         _add_holder(meta, wish.policy)
-    marked = mark_deleted(document, asked.served.strategy.grace_s(document, wish.options), now())
-    if asked.served.kind.resource == "namespaces":
-        marked["status"] = {**(marked.get("status") or {}), "phase": "Terminating"}
-    return marked
+        document = strategy.begin_deletion(document, at)
+    return mark_deleted(document, strategy.grace_s(document, wish.options), at)
 
 
 def _add_holder(meta: Document, policy: str) -> None:

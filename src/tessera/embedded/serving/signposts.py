@@ -4,11 +4,12 @@ import secrets
 from http import HTTPStatus
 
 from tessera.embedded.access import User
+from tessera.embedded.documents import Document
 from tessera.embedded.refusals import ApiRefusal, bad_request, not_allowed
 from tessera.embedded.serving import discovery, openapi
 from tessera.embedded.serving.answers import TEXT, Answer, said
 from tessera.embedded.serving.envelopes import encode
-from tessera.embedded.serving.forms import Form
+from tessera.embedded.serving.forms import Form, read_form
 from tessera.embedded.serving.options import Options
 from tessera.embedded.serving.site import Site
 
@@ -22,15 +23,23 @@ _OK = Answer(b"ok", content_type=TEXT)
 _AGGREGATED = b"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
+_NO_SCHEMAS: Document = {"swagger": "2.0", "info": {"title": "Kubernetes", "version": discovery.VERSION}, "paths": {}}
+_NO_SCHEMAS_IN_PROTOBUF = Answer(
+    b"\x0a\x032.0", content_type=b"application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+)
+"""A document that says its version and no more: field 1, of 3 bytes."""
+
+
 def nothing_here() -> ApiRefusal:
-    return ApiRefusal(HTTPStatus.NOT_FOUND, "NotFound", "the server could not find the requested resource")
+    """With details, though there are none: `kubectl debug` looks into them unasked."""
+    return ApiRefusal(HTTPStatus.NOT_FOUND, "NotFound", "the server could not find the requested resource", {})
 
 
 class Signposts:
     def __init__(self, site: Site) -> None:
         self._site = site
 
-    def show(self, method: str, path: str, form: Form, options: Options, known_as: bytes) -> Answer:
+    def show(self, method: str, path: str, accept: bytes, options: Options, known_as: bytes) -> Answer:
         """`known_as` is the ETag of what the client has already."""
         if path in (FORGET, ADMIT):
             if method != "POST":
@@ -42,11 +51,13 @@ class Signposts:
             return _OK
         if path == "/version":
             return said(discovery.version_info())
+        if path == "/openapi/v2":
+            return _describe_nothing(accept)
         if path == "/openapi/v3":
             return said(openapi.index(self._site.registry.all()))
         if path.startswith("/openapi/v3/"):
             return self._describe(path.removeprefix("/openapi/v3/"), known_as)
-        return self._discover([part for part in path.split("/") if part], form)
+        return self._discover([part for part in path.split("/") if part], read_form(accept))
 
     def _discover(self, parts: list[str], form: Form) -> Answer:
         kinds = [served.kind for served in self._site.registry.all()]
@@ -96,3 +107,8 @@ class Signposts:
         groups = tuple(value for key, value in options.raw if key == "group")
         self._site.tokens.admit(token, User(name=user, groups=groups))
         return Answer(token.encode(), content_type=TEXT)
+
+
+def _describe_nothing(accept: bytes) -> Answer:
+    """OpenAPI v2 is asked for by kubectl when v3 has no such kind, and must be there for it to say so."""
+    return _NO_SCHEMAS_IN_PROTOBUF if b"protobuf" in accept else said(_NO_SCHEMAS)

@@ -101,8 +101,8 @@ class Verbs:
 
     async def remove(self, asked: Asked, wish: Wish) -> Deleted:
         deleted = await self._deleter.delete(asked, wish)
-        if deleted.is_gone and not asked.options.dry_run:
-            await self._aftermath.of_deletion(deleted.record)
+        if not asked.options.dry_run:
+            await self._follow_up(asked, Written(deleted.record, is_gone=deleted.is_gone))
         return deleted
 
     def tell_deleted(self, asked: Asked, deleted: Deleted) -> Answer:

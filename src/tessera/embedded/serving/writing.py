@@ -16,7 +16,7 @@ from tessera.embedded.admitting import Admission, Request
 from tessera.embedded.admitting.quotas import QUOTAS, Charge
 from tessera.embedded.documents import Document, Frozen
 from tessera.embedded.ownership import Write, note_update
-from tessera.embedded.refusals import Cause, already_exists, conflict, invalid, not_found
+from tessera.embedded.refusals import Cause, already_exists, conflict, forbidden, invalid, not_found
 from tessera.embedded.resources import Served, metadata
 from tessera.embedded.resources.deleting import is_held
 from tessera.embedded.schemas import Schema
@@ -69,6 +69,9 @@ class Writer:
     async def create(self, asked: Asked, document: Document, note: Note = note_update) -> Written:
         """`document` is vetted and agrees with its path."""
         meta: Document = document["metadata"]
+        if asked.served.is_going:
+            why = "create not allowed while custom resource definition is terminating"
+            raise forbidden(asked.served.kind, meta.get("name", ""), why)
         for _ in range(TRIES):
             try:
                 return await self._create(asked, {**document, "metadata": dict(meta)}, note)

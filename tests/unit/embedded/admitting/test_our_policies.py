@@ -89,7 +89,7 @@ def test_an_agent_may_not_taint_its_node(policies):
         (gpu_pod(requests={"nvidia.com/gpumem": "8000"}), True),
         (pod(schedulerName="hami-scheduler"), True),
         (pod(initContainers=None, containers=None), False),
-        (annotated(pod(), **{keys.CLAIM: "c"}), True),
+        (gpu_pod(limits={keys.CLAIM: "1"}), True),
     ],
 )
 def test_the_webhook_is_asked_about_pods_that_concern_us(document, is_ours):

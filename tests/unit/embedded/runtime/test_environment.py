@@ -51,6 +51,11 @@ def test_single_variables_override_whole_sources_and_a_prefix_is_put_before():
     assert environment(container, known) == {"X_K": "own", "X_L": "map"}
 
 
+def test_of_a_whole_config_map_texts_alone_become_variables():
+    known = {("configmap", "c"): {"data": {"K": "text"}, "binaryData": {"B": base64.b64encode(b"\0\1").decode()}}}
+    assert environment({"envFrom": [{"configMapRef": {"name": "c"}}]}, known) == {"K": "text"}
+
+
 def test_a_secret_is_decoded():
     known = {("secret", "s"): {"data": {"k": base64.b64encode(b"abc").decode()}}}
     container = {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}

@@ -1,11 +1,13 @@
 import sys
+from pathlib import Path
 
 import pytest
 
 from tessera.embedded.runtime.images import Absent, Image, Images, Program, parse_images
 from tessera.errors import InvalidInput
 
-OWN = Images.load()
+NO_FILE = Path("/none/images.toml")
+OWN = Images.load(NO_FILE)
 SEEDS = (
     "tensorflow/tensorflow:latest-gpu",
     "localhost:5001/kpu-torch-server:latest",
@@ -43,31 +45,52 @@ def test_an_unknown_image_without_a_command_says_what_to_do():
     assert (absent.reason, absent.later) == ("ErrImagePull", "ImagePullBackOff")
     assert absent.message == (
         '"nobody/knows:1" is not pulled, and the container has no command: give the container a command that this'
-        ' machine has, or add an [[image]] for "nobody/knows:1" to your images file'
+        ' machine has, or add an [[image]] with pattern = "nobody/knows:1" and command = [...] to /none/images.toml'
     )
 
 
 def test_arguments_follow_the_command_of_the_table():
-    images = Images([Image(pattern="server:*", command=("{python}", "-m", "server"))])
+    images = Images([Image(pattern="server:*", command=("{python}", "-m", "server"))], NO_FILE)
     program = images.program_of({"image": "server:2", "args": ["--port", "80"]})
     assert isinstance(program, Program)
     assert program.argv == (sys.executable, "-m", "server", "--port", "80")
 
 
 def test_a_stand_in_is_told_and_gets_no_arguments():
-    images = Images([Image(pattern="*", command=("sleep", "1"), stand_in="the real one")])
+    images = Images([Image(pattern="*", command=("sleep", "1"), stand_in="the real one")], NO_FILE)
     program = images.program_of({"image": "x", "args": ["--port"]})
     assert isinstance(program, Program)
     assert program.argv == ("sleep", "1")
     assert program.note.endswith("in place of the real one")
 
 
-def test_a_users_table_comes_before_our_own(tmp_path):
-    path = tmp_path / "images.toml"
-    path.write_text('[[image]]\npattern = "my-image"\ncommand = ["mine"]\n')
-    program = Images.load([path]).program_of({"image": "my-image"})
+def test_arguments_alone_are_run_for_an_image_that_has_no_program_of_its_own():
+    program = OWN.program_of({"image": "busybox:1.36", "args": ["echo", "a"]})
     assert isinstance(program, Program)
-    assert program.argv == ("mine",)
+    assert program.argv == ("echo", "a")
+    assert isinstance(OWN.program_of({"image": "busybox:1.36"}), Absent)
+    assert isinstance(OWN.program_of({"image": "nobody/knows:1", "args": ["echo", "a"]}), Absent)
+
+
+def test_a_users_table_comes_before_our_own_as_soon_as_it_is_there(tmp_path):
+    path = tmp_path / "images.toml"
+    images = Images.load(path)
+    assert isinstance(images.program_of({"image": "mine:1"}), Absent)
+    path.write_text(
+        '[[image]]\npattern = "my-image"\ncommand = ["mine"]\n[[image]]\npattern = "mine:*"\ncommand = ["m"]\n'
+    )
+    programs = [images.program_of({"image": image}) for image in ("my-image", "mine:1")]
+    assert [program.argv for program in programs if isinstance(program, Program)] == [("mine",), ("m",)]
+
+
+def test_a_users_table_that_cannot_be_used_is_told_to_those_who_need_it(tmp_path):
+    path = tmp_path / "images.toml"
+    path.write_text("[[image]")
+    images = Images.load(path)
+    absent = images.program_of({"image": "my-image"})
+    assert isinstance(absent, Absent)
+    assert absent.message.startswith(f"{path}: cannot be used")
+    assert isinstance(images.program_of({"image": "my-image", "command": ["echo"]}), Program)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +101,6 @@ def test_a_table_that_cannot_be_used_is_refused_in_a_sentence(text):
         parse_images(text, "mine.toml")
 
 
-def test_a_table_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(InvalidInput, match=r"none.toml: cannot be read"):
-        Images.load([tmp_path / "none.toml"])
+def test_a_table_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(InvalidInput, match=f"{tmp_path}: cannot be read"):
+        Images.load(tmp_path).find("my-image")

@@ -9,6 +9,9 @@ POD = Kind(version="v1", kind="Pod", plural="pods")
 NODE = Kind(version="v1", kind="Node", plural="nodes", is_namespaced=False)
 DEPLOYMENT = Kind(group="apps", version="v1", kind="Deployment", plural="deployments")
 LEASE = Kind(group="coordination.k8s.io", version="v1", kind="Lease", plural="leases")
+DEFINITION = Kind(
+    group="apiextensions.k8s.io", version="v1", kind="CustomResourceDefinition", plural="customresourcedefinitions"
+)
 WIDGET = Kind(group="contract.example", version="v1", kind="Widget", plural="widgets")
 
 

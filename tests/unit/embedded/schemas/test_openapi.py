@@ -3,7 +3,7 @@
 import json
 
 from tessera.embedded.schemas import openapi_of, read_definition
-from tests.unit.embedded.schemas.samples import DEPLOYMENT, NODE, POD, WIDGET, schema_of
+from tests.unit.embedded.schemas.samples import DEFINITION, DEPLOYMENT, NODE, POD, WIDGET, schema_of
 
 WIDGETS = read_definition(
     {
@@ -34,6 +34,12 @@ def test_every_reference_leads_somewhere():
     referred = {part.split('"')[0] for part in json.dumps(document).split("#/components/schemas/")[1:]}
     assert "io.k8s.api.core.v1.Container" in referred
     assert referred <= set(schemas)
+
+
+def test_a_field_that_is_called_like_a_reference_is_none():
+    schemas = openapi_of(DEFINITION.group, "v1", [(DEFINITION, schema_of(DEFINITION))])["components"]["schemas"]
+    schema_of_schemas = next(schema for name, schema in schemas.items() if name.endswith(".JSONSchemaProps"))
+    assert schema_of_schemas["properties"]["$ref"]["type"] == "string"
 
 
 def test_descriptions_and_merge_keys_are_shown():
