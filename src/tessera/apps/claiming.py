@@ -16,8 +16,9 @@ from tessera.kube.reconciler import Again, Reconciler
 from tessera.kube.timing import Backoff
 from tessera.scheduler.card_leases import CardLeases
 from tessera.scheduler.claims import CACHED_CLAIMS, claim_of
+from tessera.scheduler.gang_members import gang_said_by
 from tessera.scheduler.gang_sizes import CACHED_GANGS, CACHED_GROUPS
-from tessera.scheduler.gangs import Gangs, gang_said_by
+from tessera.scheduler.gangs import Gangs
 from tessera.scheduler.lease_documents import card_of
 from tessera.scheduler.lease_keeping import LeaseHolders, LeaseKeeper
 from tessera.scheduler.world import World
@@ -67,7 +68,7 @@ class Claiming:
         self._unseen: set[str] = set()
         world.naming = partial(self._find, BY_CLAIM)
         world.claim_held, world.claim_let_go = self._keeper.held, self._keeper.let_go
-        gangs.saying = partial(self._find, BY_GANG)
+        gangs.members.saying = partial(self._find, BY_GANG)
         self._claims.subscribe(world.claim_changed)
         self._gangs.subscribe(gangs.gang_changed)
         self._groups.subscribe(gangs.group_changed)

@@ -104,7 +104,7 @@ class Deciding:
 
     def lasting_request(self, pod: Pod) -> PodRequest | None:
         """What the pod asks for; None, if that depends on a claim or on others and may change."""
-        if names_claim(annotations_of(pod)) or self.phases.gangs.gang_of(pod):
+        if names_claim(annotations_of(pod)) or self.phases.gangs.members.gang_of(pod):
             return None
         return self.world.request_of(pod)
 

@@ -1,14 +1,11 @@
 """Gangs: pods that start together or not at all.
 
-A pod belongs to the gang that its claim names, or its annotation. How many it takes is said by a GpuGang, by a PodGroup
-of scheduling.x-k8s.io, or by the pods themselves. Until that many are there nobody is given a place, so two gangs that
-arrive by halves hold nothing that the other needs. Then all that wait are planned at once, and each is sent to the
-place that is reserved for it. What is not bound in time, or whose neighbour cannot be bound, is free again.
-
-Members that are bound, or have done their work, count: one that is made anew need not wait for its whole gang.
+Until as many are there as it takes nobody is given a place, so two gangs that arrive by halves hold nothing that the
+other needs. Then all that wait are planned at once, and each is sent to the place that is reserved for it. What is not
+bound in time, or whose neighbour cannot be bound, is free again.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import structlog
@@ -18,29 +15,21 @@ from tessera.errors import BindRefused, ClaimUnmet, InvalidInput
 from tessera.kube.caching import Change
 from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import Pod
-from tessera.model.annotations import keys
-from tessera.model.pod_documents import read_head
 from tessera.model.pods import read_pod_ref
 from tessera.model.refusals import Reason, Refusal, render
 from tessera.model.requests import PodRef, PodRequest
-from tessera.scheduler.claims import annotations_of, claim_of
-from tessera.scheduler.gang_sizes import GangObject, GangSizes
+from tessera.scheduler.claims import claim_of
+from tessera.scheduler.gang_members import GangMembers, standing_of
+from tessera.scheduler.gang_sizes import GangObject
 from tessera.scheduler.offers import Offers
 from tessera.scheduler.rallies import Rallies
 from tessera.scheduler.shunning import Shunned
-from tessera.scheduler.world import FOREVER, World
+from tessera.scheduler.world import World
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 PLAN_S = 30.0
 ONE_EACH = "name the same claim, which is Exclusive; make it Shared, or give each of them a claim of its own"
 MOST_PLANS = 16
-SUCCEEDED, FAILED = "Succeeded", "Failed"
-
-
-def gang_said_by(pod: object) -> tuple[str, ...]:
-    """The gang that a pod names itself, as an index over pods has it."""
-    name = annotations_of(pod).get(keys.GANG)
-    return (str(ObjectKey(read_head(pod).namespace or "", name)),) if name else ()
 
 
 class _Failure(NamedTuple):
@@ -59,16 +48,13 @@ class Gate(NamedTuple):
 
 
 class Gangs:
-    """`saying` are the pods that name a gang themselves; `within_quota` says whether a namespace may hold more.
-
-    `planned` is told when a gang has its places, `freed` when it gave them back.
-    """
+    """`within_quota` says whether a namespace may hold more. `planned` is told when a gang has its places."""
 
     def __init__(self, world: World, offers: Offers, within_quota: Callable[[str, PodRequest], bool]) -> None:
         self._world = world
         self._offers = offers
         self._within_quota = within_quota
-        self._sizes = GangSizes()
+        self.members = GangMembers(world)
         self._plan_of: dict[str, ObjectKey] = {}
         self._planning: dict[str, Pod] = {}
         self._shunned = Shunned()
@@ -76,16 +62,15 @@ class Gangs:
         self.rallies = Rallies()
         self._failed: dict[ObjectKey, _Failure] = {}
         world.is_planned = self._is_planned
-        self.saying: Callable[[ObjectKey], Iterable[Pod]] = lambda _: ()
         self.planned: Callable[[], None] = lambda: None
 
     def gang_changed(self, change: Change[GangObject]) -> None:
-        self._sizes.gang_changed(change)
+        self.members.sizes.gang_changed(change)
         self._changes += 1
         self._world.freed()
 
     def group_changed(self, change: Change[GangObject]) -> None:
-        self._sizes.group_changed(change)
+        self.members.sizes.group_changed(change)
         self._changes += 1
         self._world.freed()
 
@@ -94,10 +79,10 @@ class Gangs:
         pod, before = change.after or change.before, change.before
         if pod is None:
             return
-        gang, uid = self.gang_of(pod), pod.metadata.uid or ""
-        if gang is None and (before is None or self.gang_of(before) is None):
+        gang, uid = self.members.gang_of(pod), pod.metadata.uid or ""
+        if gang is None and (before is None or self.members.gang_of(before) is None):
             return
-        if before is None or change.after is None or _standing(before) != _standing(pod):
+        if before is None or change.after is None or standing_of(before) != standing_of(pod):
             self._changes += 1
         if gang is None:
             return
@@ -112,16 +97,9 @@ class Gangs:
             self.rallies.forgive(gang)
             self._world.freed()
 
-    def gang_of(self, pod: object) -> ObjectKey | None:
-        said, namespace = annotations_of(pod), read_head(pod).namespace or "default"
-        name = said.get(keys.GANG, "")
-        if not name and keys.CLAIM in said:
-            name = self._world.claims.gang_of(ObjectKey(namespace, said[keys.CLAIM]))
-        return ObjectKey(namespace, name) if name else None
-
     def gate(self, pod: object, names: Iterable[str] | None, now_s: float) -> Gate | None:
         """Where the pod is to go, or why nowhere yet; None, if it may go anywhere. `names` are where it could."""
-        gang = self.gang_of(pod)
+        gang = self.members.gang_of(pod)
         if gang is None:
             return None
         self._offers.expire(now_s)
@@ -147,19 +125,13 @@ class Gangs:
     async def rally(self, pod: Pod) -> None:
         """Before a member is bound: wait until all can be. BindRefused, if they cannot, or its place is gone."""
         uid = pod.metadata.uid or ""
-        gang = self._plan_of.get(uid) or self.gang_of(pod)
+        gang = self._plan_of.get(uid) or self.members.gang_of(pod)
         if gang is None:
             return
         if uid in self._plan_of:
             await self.rallies.join(gang, uid)
-        elif self._is_waiting(pod) and self._lacks_members(gang):
+        elif self.members.is_waiting(pod) and self.members.muster(gang).is_short:
             raise BindRefused(f"the gang {gang} has given back the place that was kept for the pod; it is planned anew")
-
-    def _lacks_members(self, gang: ObjectKey) -> bool:
-        """Whether fewer are on their nodes, or have done their work, than it takes."""
-        members = list(self._members(gang))
-        size = self._sizes.of(gang, members)
-        return size is None or sum(not self._is_waiting(pod) for pod in members) < size
 
     def expire(self, now_s: float) -> None:
         """Places that were not taken in time are free, and who was left alone may be tried again."""
@@ -204,14 +176,12 @@ class Gangs:
         return self._world.ledger.fleet.sequence, self._world.revision, self._changes
 
     def _plan_anew(self, gang: ObjectKey, now_s: float) -> str | None:
-        members = list(self._members(gang))
-        size = self._sizes.of(gang, members)
+        present, size, waiting = muster = self.members.muster(gang)
+        needed = muster.needed
         if size is None:
             return render(Refusal(Reason.GANG_UNKNOWN, detail=str(gang)))
-        if len(members) < size:
-            return render(Refusal(Reason.GANG_INCOMPLETE, need=size, have=len(members), detail=str(gang)))
-        waiting = [pod for pod in members if self._is_waiting(pod)]
-        needed = size - (len(members) - len(waiting))
+        if present < size:
+            return render(Refusal(Reason.GANG_INCOMPLETE, need=size, have=present, detail=str(gang)))
         if needed <= 0:
             return ""
         asked, unmet = self._ask_all(waiting, now_s)
@@ -267,27 +237,6 @@ class Gangs:
             except InvalidInput as error:
                 unmet.append(render(Refusal(Reason.CLAIM_INVALID, detail=str(error))))
         return members, min(unmet, default="")
-
-    def _members(self, gang: ObjectKey) -> Iterator[Pod]:
-        """All pods that are to start together, or have; not those that are on their way out."""
-        found: dict[str, Pod] = {}
-        for pods in (self.saying(gang), *(self._world.naming(claim) for claim in self._world.claims.in_gang(gang))):
-            found |= {pod.metadata.uid or "": pod for pod in pods if self.gang_of(pod) == gang}
-        for pod in found.values():
-            is_held = pod.spec.scheduling_gates and not pod.spec.node_name
-            if pod.status.phase != FAILED and pod.metadata.deletion_timestamp is None and not is_held:
-                yield pod
-
-    def _is_waiting(self, pod: Pod) -> bool:
-        held = self._world.ledger.holding(pod.metadata.uid or "")
-        is_decided = held is not None and held.expires_at == FOREVER
-        return not (pod.spec.node_name or is_decided or pod.status.phase == SUCCEEDED)
-
-
-def _standing(pod: Pod) -> tuple[object, ...]:
-    """What of a member may change whether its gang can go; not when it was last woken."""
-    said = {key: value for key, value in annotations_of(pod).items() if key not in (keys.WOKEN_AT, keys.FENCED_AT)}
-    return said, pod.spec, pod.status.phase, pod.metadata.deletion_timestamp
 
 
 def _served_alone(pod: Pod, request: PodRequest) -> str:

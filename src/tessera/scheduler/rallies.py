@@ -80,6 +80,9 @@ class Rallies:
         """Its members are others now."""
         self._failures.pop(gang, None)
         self._until_s.pop(gang, None)
+        rally = self._open.get(gang)
+        if rally is not None and rally.is_over.is_set():
+            del self._open[gang]
 
     def expire(self, now_s: float) -> bool:
         """Whether a gang may be tried again that was left alone until now."""

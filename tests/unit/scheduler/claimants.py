@@ -9,8 +9,8 @@ from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import Pod
 from tessera.model.pods import read_pod_ref
 from tessera.scheduler.claims import GpuClaim, claim_of
+from tessera.scheduler.gang_members import gang_said_by
 from tessera.scheduler.gang_sizes import GangObject
-from tessera.scheduler.gangs import gang_said_by
 from tessera.scheduler.phases import Phases
 from tessera.scheduler.world import World
 from tests.unit.scheduler.cluster import a_world
@@ -24,7 +24,9 @@ class Claimants:
         self.phases = Phases(self.world)
         self.pods: dict[ObjectKey, Pod] = {}
         self.world.naming = lambda key: [pod for pod in self.pods.values() if str(key) in claim_of(pod)]
-        self.phases.gangs.saying = lambda key: [pod for pod in self.pods.values() if str(key) in gang_said_by(pod)]
+        self.phases.gangs.members.saying = lambda key: [
+            pod for pod in self.pods.values() if str(key) in gang_said_by(pod)
+        ]
 
     def claim(self, name: str, count: int = 1, *, namespace: str = "default", gang: str = "", **devices: Any) -> None:
         spec = {"devices": {"count": count, **devices}, **({"gangRef": gang} if gang else {})}

@@ -68,3 +68,13 @@ async def test_what_is_called_off_refuses_those_who_wait():
     with pytest.raises(BindRefused):
         await waiting
     assert not rallies.is_left_alone(GANG, 0.0), "that was no fault of its members"
+
+
+async def test_who_has_come_is_there_still_when_the_gang_is_planned_anew():
+    rallies = Rallies(patience_s=30)
+    rallies.begin(GANG, 2)
+    early = asyncio.create_task(rallies.join(GANG, "one"))
+    await asyncio.sleep(0)
+    rallies.begin(GANG, 2)
+    await rallies.join(GANG, "two")
+    await early
