@@ -101,7 +101,7 @@ NATIVE_TARGET := $(shell uname -m)-linux-gnu.2.17
 .PHONY: native
 native: .zig/.installed ## Build the C libraries of native/
 	@$(call say,The C libraries)
-	@$(MAKE) --no-print-directory -C native CC='PYTHONPATH=$(CURDIR)/.zig python3 -m ziglang cc -target $(NATIVE_TARGET)'
+	@$(MAKE) -s --no-print-directory -C native CC='PYTHONPATH=$(CURDIR)/.zig python3 -m ziglang cc -target $(NATIVE_TARGET)'
 
 .zig/.installed: requirements/native.txt | $(filter $(OWN_UV),$(UV))
 	@$(call say,Bringing a C compiler into .zig)
