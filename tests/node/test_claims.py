@@ -141,3 +141,11 @@ def test_the_status_of_the_node_tells_health_and_is_written_again_when_it_is_del
 def is_written(node: GpuNode) -> bool:
     statuses = json.loads(node.cluster.kubectl("get", "gns", "-o", "json"))["items"]
     return any("status" in status for status in statuses)
+
+
+def test_a_member_of_a_gang_that_wants_no_card_runs_though_no_node_has_what_it_asks_for(gpu_node: GpuNode):
+    asking = a_container() | {"resources": {"limits": {"gpu.scheduling/gang": "1"}}}
+    pod = a_pod("launcher", asking)
+    pod["metadata"]["annotations"] = {"gpu.scheduling/gang": "crew", "gpu.scheduling/gang-size": "1"}
+    gpu_node.create(pod)
+    gpu_node.wait_until_running("launcher")

@@ -186,3 +186,14 @@ def test_no_member_of_a_gang_is_bound_while_one_is_held_up_by_somebody_else(clai
     claiming.cluster.kubectl("delete", "pod", "crew-0")
     claiming.create(a_claimant("crew-2", "crew-0", annotations=said))
     claiming.until_claimed("crew-1", "crew-2")
+
+
+def test_a_member_that_wants_no_card_waits_for_its_gang(claiming: Claiming):
+    said = {"gpu.scheduling/gang": "crew", "gpu.scheduling/gang-size": "2"}
+    launcher = a_claimant("launcher", "", annotations=said)
+    launcher["spec"]["containers"][0]["resources"] = {"limits": {"gpu.scheduling/gang": "1"}}
+    claiming.create(launcher)
+    claiming.until_told("launcher", "the gang default/crew has 1 of 2 members")
+    claiming.create(a_claim("crew-0"), a_claimant("crew-0", "crew-0", annotations=said))
+    claiming.until_claimed("crew-0")
+    claiming.wait_until_running("launcher")

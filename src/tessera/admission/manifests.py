@@ -90,7 +90,7 @@ def webhook_manifest(
             }
             for hook, path, condition, expression in (
                 (WEBHOOK, PATH, "concerns-our-cards", concerns_us(catalogue, settings)),
-                (CLAIM_WEBHOOK, CLAIM_PATH, "claims-cards", claims_cards()),
+                (CLAIM_WEBHOOK, CLAIM_PATH, "claims-cards", claims_cards_or_joins()),
             )
         ],
     }
@@ -104,9 +104,9 @@ def concerns_us(catalogue: Catalogue, settings: Settings) -> str:
     )
 
 
-def claims_cards() -> str:
-    """A CEL expression over a pod: it refers to a claim, or wants certain cards."""
-    return either(*(has_annotation("object", key) for key in (keys.CLAIM, keys.PIN)))
+def claims_cards_or_joins() -> str:
+    """A CEL expression over a pod: it refers to a claim, wants certain cards, or is one of a gang."""
+    return either(*(has_annotation("object", key) for key in (keys.CLAIM, keys.PIN, keys.GANG)))
 
 
 _POD_CREATION: Document = {

@@ -11,6 +11,7 @@ import msgspec
 
 from tessera.admission.claiming import Claiming, complete_claiming, read_claiming, shown_to_all
 from tessera.admission.completing import Completed, complete_figures, complete_pod, complete_variables
+from tessera.admission.ganging import complete_member
 from tessera.admission.patching import make_patch
 from tessera.admission.pods import ArrivingPod, read_arriving_pod
 from tessera.admission.refusing import (
@@ -96,7 +97,8 @@ def _review(document: object, catalogue: Catalogue, settings: Settings, quotas: 
             return UNTOUCHED
     asked = _read(pod, catalogue, claiming)
     if not asked.shown.wants_devices:
-        return UNTOUCHED
+        patch = make_patch(document, complete_member(pod, settings))
+        return Mutation(patch) if patch else UNTOUCHED
     _refuse(pod, asked, catalogue, quotas)
     completed = _complete(pod, asked, catalogue, settings, claiming)
     patch = make_patch(document, completed.changes)

@@ -18,7 +18,7 @@ from tessera.engine.policies import DEFAULT
 from tessera.kube.client import Client
 from tessera.kube.pods import Pod
 from tessera.kube.reconciler import Again, Reconciler
-from tessera.model.annotations.keys import CLAIM
+from tessera.model.annotations.keys import CLAIM, GANG
 from tessera.scheduler.configuration import PROFILES
 from tessera.scheduler.hami_metrics import HamiPage
 from tessera.scheduler.loop import Loop
@@ -79,8 +79,8 @@ class EmbeddedScheduling(Deciding):
         self.recovery.look_again()
 
     def _is_ours(self, resource: str) -> bool:
-        """The webhook adds the last to pods with a claim."""
-        return self.world.catalogue.by_resource(resource) is not None or resource == CLAIM
+        """The webhook adds the last two, to pods with a claim and to those of gangs."""
+        return self.world.catalogue.by_resource(resource) is not None or resource in (CLAIM, GANG)
 
 
 def _node_of(pod: Pod) -> tuple[str, ...]:

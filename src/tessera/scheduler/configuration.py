@@ -8,7 +8,7 @@ Where the weights (`weighing`) leave the decision to us anyway, the first questi
 from typing import NamedTuple
 
 from tessera.errors import InvalidRequest
-from tessera.model.annotations.keys import CLAIM
+from tessera.model.annotations.keys import CLAIM, GANG
 from tessera.model.catalogue import Catalogue
 from tessera.model.extender import CHOOSE
 from tessera.scheduler.weighing import Document, weigh_profile
@@ -56,8 +56,8 @@ def deciding(catalogue: Catalogue, endpoint: Endpoint, filter_verb: str) -> Docu
 
 
 def managed_resources(catalogue: Catalogue) -> tuple[str, ...]:
-    """By these a pod is one that wants cards; the webhook adds the last to pods that claim some."""
-    return (*catalogue.managed_resources(), CLAIM)
+    """By these a pod is one for us; the webhook adds the last two, to pods that claim cards and to those of gangs."""
+    return (*catalogue.managed_resources(), CLAIM, GANG)
 
 
 def scoring(endpoint: Endpoint) -> Document:

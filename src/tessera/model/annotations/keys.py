@@ -21,7 +21,7 @@ CARD_POLICY = "hami.io/gpu-scheduler-policy"
 SCORING_WEIGHTS = "hami.io/device-scoring-weights"
 CLAIM = "gpu.scheduling/claim"  # also the resource that every container of such a pod asks for
 PIN = "gpu.scheduling/allocated"  # a wish in a new pod, an allocation once the scheduler has written it
-GANG = "gpu.scheduling/gang"
+GANG = "gpu.scheduling/gang"  # also the resource by which we are asked about members that want no card
 GANG_SIZE = "gpu.scheduling/gang-size"
 
 # Nodes
