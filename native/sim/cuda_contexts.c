@@ -39,6 +39,13 @@ API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     return result;
 }
 
+/* With the driver locked. */
+static void end_primary(CUcontext primary) {
+    free_blocks_of(primary);
+    machine_give_back(primary->card, primary->card->context_bytes);
+    primary->uses = 0;
+}
+
 API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     const card_t *card;
     CUresult result = find_card(device, &card);
@@ -49,11 +56,32 @@ API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
     if (primary->uses == 0) {
         result = INVALID_CONTEXT;
     } else if (--primary->uses == 0) {
-        free_blocks_of(card);
-        machine_give_back(card, card->context_bytes);
+        end_primary(primary);
     }
     pthread_mutex_unlock(&driver.mutex);
     return result;
+}
+
+API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+    const card_t *card;
+    CUresult result = find_card(device, &card);
+    if (result != SUCCESS)
+        return result;
+    pthread_mutex_lock(&driver.mutex);
+    if (driver.primary[device].uses > 0)
+        end_primary(&driver.primary[device]);
+    pthread_mutex_unlock(&driver.mutex);
+    return SUCCESS;
+}
+
+API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *is_active) {
+    const card_t *card;
+    CUresult result = flags && is_active ? find_card(device, &card) : INVALID_VALUE;
+    if (result != SUCCESS)
+        return result;
+    *flags = 0;
+    *is_active = driver.primary[device].uses > 0;
+    return SUCCESS;
 }
 
 API CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
@@ -111,6 +139,9 @@ API CUresult cuCtxDestroy_v2(CUcontext context) {
         return INVALID_CONTEXT;
     if (current_context() == context)
         stack.depth--;
+    pthread_mutex_lock(&driver.mutex);
+    free_blocks_of(context);
+    pthread_mutex_unlock(&driver.mutex);
     machine_give_back(context->card, context->card->context_bytes);
     free(context);
     return SUCCESS;
@@ -124,5 +155,8 @@ API CUresult cuCtxGetDevice(CUdevice *device) {
 }
 
 API CUresult cuCtxSynchronize(void) {
-    return current_context() ? SUCCESS : INVALID_CONTEXT;
+    if (current_context() == NULL)
+        return INVALID_CONTEXT;
+    trim_pools(current_context()->device);
+    return SUCCESS;
 }

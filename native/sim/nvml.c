@@ -7,11 +7,13 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define API __attribute__((visibility("default")))
 #define DRIVER_VERSION "580.00.00"
 #define CUDA_VERSION 13000
+#define HIDING_VARIABLE "TESSERA_SIM_NO_PROCESSES"      /* as in containers, where NVML lists none */
 
 typedef enum {
     SUCCESS = 0,
@@ -258,7 +260,7 @@ API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, un
     if (result != SUCCESS)
         return result;
     unsigned int room = *count;
-    *count = (unsigned int)machine_tenants(device, tenants, MACHINE_MOST_PROCESSES);
+    *count = getenv(HIDING_VARIABLE) ? 0 : (unsigned int)machine_tenants(device, tenants, MACHINE_MOST_PROCESSES);
     if (*count > room)
         return INSUFFICIENT_SIZE;
     for (unsigned int one = 0; one < *count; one++)

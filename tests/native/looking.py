@@ -33,6 +33,11 @@ class Cuda:
         assert self.library.cuDeviceGetName(found, 100, device) == 0
         return found.value.decode()
 
+    def memory_mib(self, device: int) -> int:
+        found = ctypes.c_size_t()
+        assert self.library.cuDeviceTotalMem_v2(ctypes.byref(found), device) == 0
+        return found.value // MIB
+
     def attribute(self, number: int, device: int = 0) -> int:
         found = ctypes.c_int()
         assert self.library.cuDeviceGetAttribute(ctypes.byref(found), number, device) == 0
@@ -68,6 +73,20 @@ class Cuda:
 
 
 cuda = Cuda()
+
+
+def nvml_uuids() -> list[str]:
+    """The cards as NVML shows them."""
+    library = ctypes.CDLL("libnvidia-ml.so.1")
+    count, card, uuid = ctypes.c_uint(), ctypes.c_void_p(), ctypes.create_string_buffer(96)
+    assert library.nvmlInit_v2() == 0
+    assert library.nvmlDeviceGetCount_v2(ctypes.byref(count)) == 0
+    found: list[str] = []
+    for index in range(count.value):
+        assert library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(card)) == 0
+        assert library.nvmlDeviceGetUUID(card, uuid, 96) == 0
+        found.append(uuid.value.decode())
+    return found
 
 
 def alloc(mib: int, device: int = 0) -> int:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from tests.native.conftest import CONTEXT_MIB, PATIENCE_S
+from tests.native.machines import CONTEXT_MIB, PATIENCE_S
 
 CARD_MIB = 15_360
 OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE, INVALID_DEVICE, INVALID_CONTEXT = 2, 3, 100, 101, 201

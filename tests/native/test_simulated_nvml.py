@@ -1,6 +1,6 @@
 """NVML over simulated cards, asked by the official binding and by our own discovery."""
 
-from tests.native.conftest import CONTEXT_MIB
+from tests.native.machines import CONTEXT_MIB
 
 MIB = 1 << 20
 BEGIN = "import pynvml as n\nn.nvmlInit()\nfirst = n.nvmlDeviceGetHandleByIndex(0)\n"

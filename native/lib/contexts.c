@@ -1,0 +1,193 @@
+/* Contexts take memory of their card before a program allocates anything. How much, the driver does not say: the first
+   process of the container measures it and the others know it from the region. Until it is known nobody else of the
+   container gets a context, so nobody can allocate what the first one is about to take. */
+#define _GNU_SOURCE
+#include "tessera.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define GUESSED_BYTES ((uint64_t)520 << 20)     /* where NVML says nothing; an H200's takes 518 MiB */
+#define LEAST_LIKELY_BYTES ((uint64_t)64 << 20)
+#define MOST_LIKELY_BYTES ((uint64_t)1 << 30)
+
+typedef struct {
+    int card;
+    uint64_t reserved;
+    int is_measuring;           /* with the region locked, if it could be */
+    int is_locked;
+    use_t before;
+} birth_t;
+
+/* Guards the moments in which a primary context comes and goes. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static CUcontext primaries[MOST_DEVICES];       /* as far as they were made here */
+
+void forget_contexts(void) {
+    pthread_mutex_init(&mutex, NULL);
+    memset(primaries, 0, sizeof primaries);
+}
+
+static CUresult begin_context(birth_t *birth, int card) {
+    *birth = (birth_t){.card = card};
+    if (card == NO_CARD)
+        return CUDA_SUCCESS;
+    if (region_context_bytes(card) == 0) {
+        birth->is_locked = region_lock() == 0;
+        birth->is_measuring = region_context_bytes(card) == 0;
+        if (birth->is_measuring) {
+            birth->before = measure_use(card);
+            return CUDA_SUCCESS;
+        }
+        if (birth->is_locked)
+            region_unlock();
+    }
+    birth->reserved = region_context_bytes(card);
+    return reserve_pages(card, birth->reserved);
+}
+
+/* By what the process has more than before, if NVML knows the process; by what the card has less, if not. Others take
+   and give back at the same time, so of the latter only a likely figure is believed. */
+static uint64_t measure(const birth_t *birth) {
+    use_t after = measure_use(birth->card);
+    uint64_t before = after.is_own && !birth->before.is_own ? 0 : birth->before.bytes;
+    uint64_t more = after.bytes > before ? round_up(after.bytes - before, PAGE) : 0;
+    int is_likely = after.is_own ? more > 0 : more >= LEAST_LIKELY_BYTES && more <= MOST_LIKELY_BYTES;
+    return is_likely ? more : GUESSED_BYTES;
+}
+
+/* Returns 0, or -1 where the context is more than the container may have, and must be undone. */
+static int end_context(birth_t *birth, CUresult result, CUcontext context) {
+    int is_refused = 0;
+    if (birth->card == NO_CARD)
+        return 0;
+    if (birth->is_measuring) {
+        birth->reserved = result == CUDA_SUCCESS ? measure(birth) : 0;
+        if (birth->reserved) {
+            region_add(birth->card, birth->reserved);
+            region_learn_context_bytes(birth->card, birth->reserved);
+        }
+        if (birth->is_locked)
+            region_unlock();
+        is_refused = result == CUDA_SUCCESS && region_is_over(birth->card, limit_of(birth->card));
+    }
+    if (result != CUDA_SUCCESS || is_refused)
+        region_give_back(birth->card, birth->reserved);
+    else
+        blocks_put((block_t){(uint64_t)(uintptr_t)context, birth->reserved, 0, 1, (int8_t)birth->card, CONTEXT});
+    return is_refused ? -1 : 0;
+}
+
+static void give_back_owned(const block_t *block) {
+    give_back_block(block->card, block->bytes);
+}
+
+/* With the context goes what was allocated in it. */
+static void bury_context(CUcontext context) {
+    block_t block;
+    blocks_forget_owned((uint64_t)(uintptr_t)context, give_back_owned);
+    if (blocks_drop(CONTEXT, (uint64_t)(uintptr_t)context, &block))
+        region_give_back(block.card, block.bytes);
+}
+
+/* ---- the primary context of a device -------------------------------------------------------------------------- */
+
+static int is_active(CUdevice device) {
+    unsigned int flags;
+    int active = 0;
+    if (real.cuDevicePrimaryCtxGetState == NULL ||
+        real.cuDevicePrimaryCtxGetState(device, &flags, &active) != CUDA_SUCCESS)
+        return 0;
+    return active;
+}
+
+static CUresult make_primary(CUcontext *context, CUdevice device, int card) {
+    birth_t birth;
+    CUresult result = begin_context(&birth, card);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = CALL(cuDevicePrimaryCtxRetain, context, device);
+    if (end_context(&birth, result, result == CUDA_SUCCESS ? *context : NULL)) {
+        if (real.cuDevicePrimaryCtxRelease_v2)
+            real.cuDevicePrimaryCtxRelease_v2(device);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (result == CUDA_SUCCESS)
+        primaries[device] = *context;
+    return result;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+    int card = card_of_device(device);
+    if (card == NO_CARD)
+        return CALL(cuDevicePrimaryCtxRetain, context, device);
+    pthread_mutex_lock(&mutex);
+    CUresult result = is_active(device) ? CALL(cuDevicePrimaryCtxRetain, context, device)
+                                        : make_primary(context, device, card);
+    pthread_mutex_unlock(&mutex);
+    return result;
+}
+
+/* After a release or a reset, which may have been the end of it. */
+static CUresult look_after(CUdevice device, CUresult result) {
+    if (result != CUDA_SUCCESS || device < 0 || device >= MOST_DEVICES || !primaries[device] || is_active(device))
+        return result;
+    bury_context(primaries[device]);
+    primaries[device] = NULL;
+    return result;
+}
+
+#define END_PRIMARY(name)                                                                                              \
+    CUresult name(CUdevice device) {                                                                                   \
+        pthread_mutex_lock(&mutex);                                                                                    \
+        CUresult result = look_after(device, CALL(name, device));                                                      \
+        pthread_mutex_unlock(&mutex);                                                                                  \
+        return result;                                                                                                 \
+    }
+
+END_PRIMARY(cuDevicePrimaryCtxRelease)
+END_PRIMARY(cuDevicePrimaryCtxRelease_v2)
+END_PRIMARY(cuDevicePrimaryCtxReset)
+END_PRIMARY(cuDevicePrimaryCtxReset_v2)
+
+/* ---- other contexts ------------------------------------------------------------------------------------------- */
+
+static CUresult keep_or_undo(birth_t *birth, CUresult result, CUcontext *context) {
+    if (end_context(birth, result, result == CUDA_SUCCESS ? *context : NULL) == 0)
+        return result;
+    if (real.cuCtxDestroy_v2)
+        real.cuCtxDestroy_v2(*context);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device) {
+    birth_t birth;
+    CUresult result = begin_context(&birth, card_of_device(device));
+    if (result != CUDA_SUCCESS)
+        return result;
+    return keep_or_undo(&birth, CALL(cuCtxCreate_v2, context, flags, device), context);
+}
+
+CUresult cuCtxCreate_v3(CUcontext *context, void *affinity, int count, unsigned int flags, CUdevice device) {
+    birth_t birth;
+    CUresult result = begin_context(&birth, card_of_device(device));
+    if (result != CUDA_SUCCESS)
+        return result;
+    return keep_or_undo(&birth, CALL(cuCtxCreate_v3, context, affinity, count, flags, device), context);
+}
+
+CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned int flags, CUdevice device) {
+    birth_t birth;
+    CUresult result = begin_context(&birth, card_of_device(device));
+    if (result != CUDA_SUCCESS)
+        return result;
+    return keep_or_undo(&birth, CALL(cuCtxCreate_v4, context, parameters, flags, device), context);
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context) {
+    CUresult result = CALL(cuCtxDestroy_v2, context);
+    if (result == CUDA_SUCCESS)
+        bury_context(context);
+    return result;
+}

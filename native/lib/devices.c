@@ -1,0 +1,147 @@
+/* Which card is meant: by a number of CUDA's, a handle of NVML's, or a number of the host's. A card is its UUID. */
+#define _GNU_SOURCE
+#include "tessera.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_PROCESSES 1024
+#define LONGEST_LIST 8192
+
+static _Atomic int known[MOST_DEVICES];         /* by device; the card's number and one, 0 where not yet asked */
+
+void forget_devices(void) {
+    for (int device = 0; device < MOST_DEVICES; device++)
+        atomic_store(&known[device], 0);
+}
+
+static int read_uuid(CUdevice device, char *text) {
+    CUuuid uuid;
+    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
+    if (real.cuDeviceGetUuid_v2)
+        result = real.cuDeviceGetUuid_v2(&uuid, device);
+    else if (real.cuDeviceGetUuid)
+        result = real.cuDeviceGetUuid(&uuid, device);
+    if (result != CUDA_SUCCESS)
+        return -1;
+    const unsigned char *b = uuid.bytes;
+    snprintf(text, UUID_LENGTH, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
+             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    return 0;
+}
+
+int card_of_device(CUdevice device) {
+    char uuid[UUID_LENGTH];
+    if (load_cuda() || device < 0 || device >= MOST_DEVICES)
+        return NO_CARD;
+    int card = atomic_load_explicit(&known[device], memory_order_acquire) - 1;
+    if (card != NO_CARD || read_uuid(device, uuid))
+        return card;
+    card = region_card(uuid);
+    atomic_store_explicit(&known[device], card + 1, memory_order_release);
+    return card;
+}
+
+int current_card(void) {
+    CUdevice device;
+    if (load_cuda() || real.cuCtxGetDevice == NULL || real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return NO_CARD;
+    return card_of_device(device);
+}
+
+/* ---- by NVML -------------------------------------------------------------------------------------------------- */
+
+static int has_nvml(void) {
+    return load_nvml() == 0 && real.nvmlInit_v2 && real.nvmlDeviceGetHandleByUUID && real.nvmlDeviceGetUUID &&
+           real.nvmlInit_v2() == NVML_SUCCESS;
+}
+
+int card_of_handle(nvmlDevice_t device) {
+    char uuid[96];
+    if (real.nvmlDeviceGetUUID == NULL || real.nvmlDeviceGetUUID(device, uuid, sizeof uuid) != NVML_SUCCESS)
+        return NO_CARD;
+    return strlen(uuid) < UUID_LENGTH ? region_card(uuid) : NO_CARD;
+}
+
+int position_of_card(int card) {
+    nvmlDevice_t device;
+    unsigned int index;
+    if (!has_nvml() || real.nvmlDeviceGetIndex == NULL ||
+        real.nvmlDeviceGetHandleByUUID(region_uuid(card), &device) != NVML_SUCCESS ||
+        real.nvmlDeviceGetIndex(device, &index) != NVML_SUCCESS)
+        return -1;
+    return (int)index;
+}
+
+use_t measure_use(int card) {
+    nvmlDevice_t device;
+    nvmlMemory_t memory = {0};
+    static nvmlProcessInfo_t processes[MOST_PROCESSES];        /* callers have the region locked */
+    unsigned int count = MOST_PROCESSES, own_count = 0;
+    use_t own = {.is_own = 1};
+    if (!has_nvml() || real.nvmlDeviceGetHandleByUUID(region_uuid(card), &device) != NVML_SUCCESS)
+        return (use_t){0};
+    if (real.nvmlDeviceGetComputeRunningProcesses_v3 == NULL ||
+        real.nvmlDeviceGetComputeRunningProcesses_v3(device, &count, processes) != NVML_SUCCESS)
+        count = 0;
+    for (unsigned int one = 0; one < count; one++)
+        if (processes[one].pid == (unsigned int)getpid()) {
+            own.bytes += processes[one].used;
+            own_count++;
+        }
+    if (own_count == 1)         /* twice is a process of another container with the same number */
+        return own;
+    if (real.nvmlDeviceGetMemoryInfo)
+        real.nvmlDeviceGetMemoryInfo(device, &memory);
+    return (use_t){.bytes = memory.used};
+}
+
+/* ---- numbers of the host -------------------------------------------------------------------------------------- */
+
+static int uuid_of_minor(unsigned int minor, unsigned int count, char *uuid, unsigned int room) {
+    nvmlDevice_t device;
+    unsigned int found;
+    for (unsigned int index = 0; index < count; index++)
+        if (real.nvmlDeviceGetHandleByIndex_v2(index, &device) == NVML_SUCCESS &&
+            real.nvmlDeviceGetMinorNumber(device, &found) == NVML_SUCCESS && found == minor)
+            return real.nvmlDeviceGetUUID(device, uuid, room) == NVML_SUCCESS ? 0 : -1;
+    return -1;
+}
+
+/* Only numbers, and one of them too large for the cards that are here: otherwise the list is as it should be. */
+static int is_of_host(const char *list, unsigned int count) {
+    int is_beyond = 0;
+    for (const char *entry = list; *entry != '\0';) {
+        char *end;
+        if (*entry < '0' || *entry > '9')
+            return 0;
+        is_beyond |= strtoul(entry, &end, 10) >= count;
+        if (*end != '\0' && *end != ',')
+            return 0;
+        entry = *end == ',' ? end + 1 : end;
+    }
+    return is_beyond;
+}
+
+static int has_large_number(const char *list) {
+    return list != NULL && strlen(list) < LONGEST_LIST / UUID_LENGTH && is_of_host(list, 1);
+}
+
+void translate_visible_devices(void) {
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    char translated[LONGEST_LIST], uuid[96];
+    unsigned int count;
+    size_t length = 0;
+    if (!has_large_number(list) || !has_nvml() || real.nvmlDeviceGetCount_v2 == NULL ||
+        real.nvmlDeviceGetMinorNumber == NULL || real.nvmlDeviceGetHandleByIndex_v2 == NULL ||
+        real.nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS || !is_of_host(list, count))
+        return;
+    for (const char *entry = list; *entry != '\0'; entry += strspn(entry, "0123456789"), entry += *entry == ',') {
+        if (uuid_of_minor((unsigned int)strtoul(entry, NULL, 10), count, uuid, sizeof uuid))
+            return;
+        length += (size_t)snprintf(translated + length, sizeof translated - length, "%s%s", length ? "," : "", uuid);
+    }
+    setenv("CUDA_VISIBLE_DEVICES", translated, 1);
+}

@@ -1,0 +1,71 @@
+/* Which entries of the driver the library stands before, and which it asks itself. One list, from which the table of
+   real entries, the lookup and the swap are made. An entry that a driver lacks stays NULL and is never handed out. */
+
+#ifndef TESSERA_ENTRIES_H
+#define TESSERA_ENTRIES_H
+
+#define CUDA_HOOKED(ENTRY)                                                                                             \
+    ENTRY(cuInit)                                                                                                      \
+    ENTRY(cuGetProcAddress)                                                                                            \
+    ENTRY(cuGetProcAddress_v2)                                                                                         \
+    ENTRY(cuDeviceTotalMem_v2)                                                                                         \
+    ENTRY(cuMemGetInfo_v2)                                                                                             \
+    ENTRY(cuDevicePrimaryCtxRetain)                                                                                    \
+    ENTRY(cuDevicePrimaryCtxRelease)                                                                                   \
+    ENTRY(cuDevicePrimaryCtxRelease_v2)                                                                                \
+    ENTRY(cuDevicePrimaryCtxReset)                                                                                     \
+    ENTRY(cuDevicePrimaryCtxReset_v2)                                                                                  \
+    ENTRY(cuCtxCreate_v2)                                                                                              \
+    ENTRY(cuCtxCreate_v3)                                                                                              \
+    ENTRY(cuCtxCreate_v4)                                                                                              \
+    ENTRY(cuCtxDestroy_v2)                                                                                             \
+    ENTRY(cuMemAlloc)                                                                                                  \
+    ENTRY(cuMemAlloc_v2)                                                                                               \
+    ENTRY(cuMemAllocPitch_v2)                                                                                          \
+    ENTRY(cuMemAllocManaged)                                                                                           \
+    ENTRY(cuMemFree)                                                                                                   \
+    ENTRY(cuMemFree_v2)                                                                                                \
+    ENTRY(cuMemAllocAsync)                                                                                             \
+    ENTRY(cuMemAllocAsync_ptsz)                                                                                        \
+    ENTRY(cuMemAllocFromPoolAsync)                                                                                     \
+    ENTRY(cuMemAllocFromPoolAsync_ptsz)                                                                                \
+    ENTRY(cuMemFreeAsync)                                                                                              \
+    ENTRY(cuMemFreeAsync_ptsz)                                                                                         \
+    ENTRY(cuMemPoolCreate)                                                                                             \
+    ENTRY(cuMemPoolDestroy)                                                                                            \
+    ENTRY(cuMemPoolTrimTo)                                                                                             \
+    ENTRY(cuArrayCreate_v2)                                                                                            \
+    ENTRY(cuArray3DCreate_v2)                                                                                          \
+    ENTRY(cuArrayDestroy)                                                                                              \
+    ENTRY(cuMipmappedArrayCreate)                                                                                      \
+    ENTRY(cuMipmappedArrayDestroy)                                                                                     \
+    ENTRY(cuMemCreate)                                                                                                 \
+    ENTRY(cuMemRelease)                                                                                                \
+    ENTRY(cuMemRetainAllocationHandle)                                                                                 \
+    ENTRY(cuMemMap)                                                                                                    \
+    ENTRY(cuMemUnmap)
+
+#define CUDA_ASKED(ENTRY)                                                                                              \
+    ENTRY(cuDeviceGetUuid)                                                                                             \
+    ENTRY(cuDeviceGetUuid_v2)                                                                                          \
+    ENTRY(cuDevicePrimaryCtxGetState)                                                                                  \
+    ENTRY(cuCtxGetCurrent)                                                                                             \
+    ENTRY(cuCtxGetDevice)                                                                                              \
+    ENTRY(cuMemPoolGetAttribute)                                                                                       \
+    ENTRY(cuDeviceGetMemPool)
+
+#define NVML_HOOKED(ENTRY)                                                                                             \
+    ENTRY(nvmlDeviceGetMemoryInfo)                                                                                     \
+    ENTRY(nvmlDeviceGetMemoryInfo_v2)
+
+#define NVML_ASKED(ENTRY)                                                                                              \
+    ENTRY(nvmlInit_v2)                                                                                                 \
+    ENTRY(nvmlDeviceGetCount_v2)                                                                                       \
+    ENTRY(nvmlDeviceGetHandleByIndex_v2)                                                                               \
+    ENTRY(nvmlDeviceGetHandleByUUID)                                                                                   \
+    ENTRY(nvmlDeviceGetUUID)                                                                                           \
+    ENTRY(nvmlDeviceGetIndex)                                                                                          \
+    ENTRY(nvmlDeviceGetMinorNumber)                                                                                    \
+    ENTRY(nvmlDeviceGetComputeRunningProcesses_v3)
+
+#endif

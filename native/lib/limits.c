@@ -1,0 +1,213 @@
+/* What the container may have: from its tile's file, or from HAMi's variables where there is no tile.
+
+   The file is looked at now and then, so a limit that is changed holds without a restart. A figure that cannot be read
+   is the strictest one that this process has ever seen, never none. */
+#define _GNU_SOURCE
+#include "tessera.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MOUNTED_FILE "/etc/tessera/nvidia/limits"
+#define FILE_VARIABLE "TESSERA_LIMITS"
+#define HAMI_VARIABLE "CUDA_DEVICE_MEMORY_LIMIT"
+#define LOOK_PERIOD_MS 10
+#define LONGEST_FILE 16384
+#define UNREADABLE (NO_LIMIT + 1)
+
+typedef struct {
+    char uuid[UUID_LENGTH];
+    uint64_t bytes;
+} line_t;
+
+static struct {
+    pthread_mutex_t mutex;
+    _Atomic uint64_t looked_ms;
+    struct stat seen;           /* of the file as it was read; st_ino 0 before */
+    int is_complete;            /* it had the line of its version */
+    int count;
+    line_t lines[MOST_CARDS];
+    uint64_t strictest;
+    int has_complained;
+    _Atomic uint64_t known[MOST_CARDS];         /* by card, the limit and one; 0 where it was not yet looked for */
+} limits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .strictest = NO_LIMIT};
+
+/* ---- figures -------------------------------------------------------------------------------------------------- */
+
+static void complain_once(const char *where, const char *what, const char *expected) {
+    if (!limits.has_complained)
+        say("%s: %s, expected %s; until then the strictest known limit holds", where, what, expected);
+    limits.has_complained = 1;
+}
+
+/* Digits and perhaps a unit. Nothing else, not even a sign. */
+static uint64_t read_figure(const char *text, const char *units, const int *shifts, int default_shift) {
+    char *end;
+    if (*text < '0' || *text > '9')
+        return UNREADABLE;
+    unsigned long long figure = strtoull(text, &end, 10);
+    int shift = default_shift;
+    if (*end != '\0') {
+        const char *unit = strchr(units, *end | 0x20);
+        if (unit == NULL || end[1] != '\0')
+            return UNREADABLE;
+        shift = shifts[unit - units];
+    }
+    if (figure > (UINT64_MAX >> 8) >> shift)
+        return UNREADABLE;
+    return figure == 0 ? NO_LIMIT : figure << shift;
+}
+
+static uint64_t read_mib(const char *text) {
+    return read_figure(text, "", NULL, 20);
+}
+
+/* As HAMi writes them: bytes, or with one of k, m, g. */
+static uint64_t read_hami(const char *text) {
+    static const int shifts[] = {10, 20, 30};
+    return read_figure(text, "kmg", shifts, 0);
+}
+
+static uint64_t learn(uint64_t bytes) {
+    if (bytes < limits.strictest)
+        limits.strictest = bytes;
+    return bytes;
+}
+
+/* ---- the tile's file ------------------------------------------------------------------------------------------ */
+
+static const char *path_of_file(void) {
+    const char *chosen = getenv(FILE_VARIABLE);
+    return chosen && access(MOUNTED_FILE, F_OK) ? chosen : MOUNTED_FILE;
+}
+
+/* `card <uuid>` and then pairs of a word and its value, of which one is wanted. */
+static void read_card(char *rest) {
+    char *uuid = strsep(&rest, " "), *word;
+    if (uuid == NULL || limits.count == MOST_CARDS)
+        return;
+    line_t *line = &limits.lines[limits.count++];
+    snprintf(line->uuid, sizeof line->uuid, "%s", uuid);
+    line->bytes = UNREADABLE;
+    while ((word = strsep(&rest, " ")) != NULL) {
+        char *value = strsep(&rest, " ");
+        if (strcmp(word, "memory_mib") == 0 && value)
+            line->bytes = read_mib(value);
+    }
+    learn(line->bytes);
+    if (line->bytes == UNREADABLE)
+        complain_once(path_of_file(), uuid, "memory_mib and a whole number of MiB after the card");
+}
+
+static void parse(char *text) {
+    char *line, *rest = text;
+    limits.count = 0;
+    limits.is_complete = 0;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        if (strncmp(line, "version ", 8) == 0)
+            limits.is_complete = 1;
+        else if (strncmp(line, "card ", 5) == 0)
+            read_card(line + 5);
+    }
+    if (!limits.is_complete)
+        complain_once(path_of_file(), "no line with a version", "the limits of a tile");
+}
+
+static int is_as_seen(const struct stat *file) {
+    return file->st_ino == limits.seen.st_ino && file->st_dev == limits.seen.st_dev &&
+           file->st_size == limits.seen.st_size && file->st_mtim.tv_sec == limits.seen.st_mtim.tv_sec &&
+           file->st_mtim.tv_nsec == limits.seen.st_mtim.tv_nsec;
+}
+
+/* Returns whether it was read anew. A file that is gone leaves what it said. */
+static int read_file(void) {
+    static char text[LONGEST_FILE];
+    struct stat file;
+    const char *path = path_of_file();
+    if (stat(path, &file) == -1 || is_as_seen(&file))
+        return 0;
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = descriptor == -1 ? -1 : read(descriptor, text, sizeof text - 1);
+    if (descriptor != -1)
+        close(descriptor);
+    if (length < 0)
+        return 0;
+    text[length] = '\0';
+    limits.seen = file;
+    parse(text);
+    return 1;
+}
+
+/* ---- of a card ------------------------------------------------------------------------------------------------ */
+
+static uint64_t limit_in_file(const char *uuid) {
+    for (int line = 0; line < limits.count; line++)
+        if (strcmp(limits.lines[line].uuid, uuid) == 0)
+            return limits.lines[line].bytes;
+    return limits.is_complete ? NO_LIMIT : UNREADABLE;
+}
+
+static uint64_t limit_in_variable(const char *name) {
+    const char *text = getenv(name);
+    if (text == NULL)
+        return NO_LIMIT;
+    uint64_t bytes = learn(read_hami(text));
+    if (bytes == UNREADABLE)
+        complain_once(name, *text ? text : "nothing", "a number of bytes such as 8g");
+    return bytes;
+}
+
+/* All are read, because another card's may be the strictest that is known. */
+static uint64_t limit_in_variables(int position) {
+    uint64_t of_all = limit_in_variable(HAMI_VARIABLE), found = NO_LIMIT;
+    for (int one = 0; one < MOST_CARDS; one++) {
+        char name[sizeof HAMI_VARIABLE + 16];
+        snprintf(name, sizeof name, "%s_%d", HAMI_VARIABLE, one);
+        uint64_t bytes = limit_in_variable(name);
+        if (one == position && getenv(name))
+            found = bytes;
+    }
+    return found == NO_LIMIT ? of_all : found;
+}
+
+static uint64_t find_limit(int card) {
+    int has_file = limits.seen.st_ino != 0;
+    uint64_t bytes = has_file ? limit_in_file(region_uuid(card)) : limit_in_variables(position_of_card(card));
+    if (bytes == UNREADABLE)
+        bytes = limits.strictest == NO_LIMIT ? 0 : limits.strictest;
+    return bytes;
+}
+
+static void look(int card) {
+    pthread_mutex_lock(&limits.mutex);
+    if (read_file())
+        for (int one = 0; one < MOST_CARDS; one++)
+            if (atomic_load(&limits.known[one]))
+                atomic_store(&limits.known[one], find_limit(one) + 1);
+    if (atomic_load(&limits.known[card]) == 0)
+        atomic_store(&limits.known[card], find_limit(card) + 1);
+    pthread_mutex_unlock(&limits.mutex);
+}
+
+uint64_t limit_of(int card) {
+    uint64_t now_ms = coarse_ms(), looked = atomic_load_explicit(&limits.looked_ms, memory_order_relaxed);
+    uint64_t known = atomic_load_explicit(&limits.known[card], memory_order_relaxed);
+    if (known == 0 || now_ms - looked >= LOOK_PERIOD_MS) {
+        atomic_store_explicit(&limits.looked_ms, now_ms, memory_order_relaxed);
+        look(card);
+        known = atomic_load(&limits.known[card]);
+    }
+    return known - 1;
+}
+
+/* In a forked child, whose parent may have been looking, and which may number its cards anew. */
+void forget_limits(void) {
+    pthread_mutex_init(&limits.mutex, NULL);
+    for (int card = 0; card < MOST_CARDS; card++)
+        atomic_store(&limits.known[card], 0);
+}

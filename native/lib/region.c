@@ -1,0 +1,283 @@
+/* The file that all processes of a container share: for each process a slot, in it what it holds of each card.
+
+   A figure is written by its owner alone and in one step, and nothing is kept twice. So whoever is killed, at whichever
+   instruction, leaves a state that is true: a slot of somebody dead. Slots never move; they are given and taken back
+   under a lock that the kernel lets go of at any death. What is held is the sum of all slots, so there is no total that
+   could drift from them. */
+#define _GNU_SOURCE
+#include "tessera.h"
+
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAGIC 0x41524553u
+#define VERSION 1
+#define MOST_PROCESSES 1024
+#define LOCK_BYTE 0
+#define SLOT_BYTE(slot) (1 + (slot))
+#define BURIAL_PERIOD_MS 100    /* for those who only look; whoever is refused always looks */
+#define RACERS_PATIENCE 32      /* how often others may step back before this process is refused */
+
+typedef struct {
+    _Atomic uint64_t pid;       /* as the process itself knows it; written last and cleared last: 0 is a free slot */
+    uint64_t spare[7];
+    _Atomic uint64_t bytes[MOST_CARDS];
+} slot_t;
+
+typedef struct {
+    char uuid[UUID_LENGTH];
+    _Atomic uint64_t context_bytes;
+    uint64_t spare;
+} card_t;
+
+/* All zero is a region without cards and processes, so a new file needs no set-up beside its mark. */
+typedef struct {
+    uint32_t magic, version;
+    _Atomic uint32_t slots_used;        /* nobody has a slot from here on */
+    uint32_t spare[13];
+    card_t cards[MOST_CARDS];
+    slot_t slots[MOST_PROCESSES];
+} file_t;
+
+static struct {
+    pthread_mutex_t mutex;
+    _Atomic int is_joined;
+    int is_alone;               /* the file cannot be shared */
+    file_t *file;
+    slot_t *own;
+} region = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- the lock ------------------------------------------------------------------------------------------------- */
+
+int region_lock(void) {
+    pthread_mutex_lock(&region.mutex);
+    if (region.is_alone || shared_lock(LOCK_BYTE) == 0)
+        return 0;
+    pthread_mutex_unlock(&region.mutex);
+    return -1;
+}
+
+void region_unlock(void) {
+    if (!region.is_alone)
+        shared_unlock(LOCK_BYTE);
+    pthread_mutex_unlock(&region.mutex);
+}
+
+/* ---- slots ---------------------------------------------------------------------------------------------------- */
+
+static void empty(slot_t *slot) {
+    for (int card = 0; card < MOST_CARDS; card++)
+        atomic_store(&slot->bytes[card], 0);
+    atomic_store(&slot->pid, 0);
+}
+
+/* Process numbers come again, and mean nothing in another namespace. But each process holds the lock on its own byte,
+   and the kernel lets go of it at any death, and at an exec. */
+static int is_left_behind(int slot) {
+    const slot_t *one = &region.file->slots[slot];
+    return one != region.own && atomic_load(&one->pid) != 0 && shared_is_free(SLOT_BYTE(slot));
+}
+
+/* With the region locked, as whoever takes a slot has it. */
+static void bury_the_dead(void) {
+    int used = (int)atomic_load(&region.file->slots_used);
+    for (int slot = 0; slot < used; slot++)
+        if (is_left_behind(slot))
+            empty(&region.file->slots[slot]);
+    while (used > 0 && atomic_load(&region.file->slots[used - 1].pid) == 0)
+        used--;
+    atomic_store(&region.file->slots_used, (uint32_t)used);
+}
+
+static int is_to_be_had(int slot) {
+    if (atomic_load(&region.file->slots[slot].pid) != 0)
+        return 0;
+    return region.is_alone || shared_keep(SLOT_BYTE(slot)) == 0;
+}
+
+static int take_slot(void) {
+    for (int slot = 0; slot < MOST_PROCESSES; slot++) {
+        slot_t *one = &region.file->slots[slot];
+        if (!is_to_be_had(slot))
+            continue;
+        empty(one);
+        if (atomic_load(&region.file->slots_used) <= (uint32_t)slot)
+            atomic_store(&region.file->slots_used, (uint32_t)slot + 1);
+        atomic_store(&one->pid, (uint64_t)getpid());
+        region.own = one;
+        return 0;
+    }
+    return -1;
+}
+
+/* ---- joining -------------------------------------------------------------------------------------------------- */
+
+/* Where HAMi would share its file, if the node says so; by the tile's name otherwise, because containers may have one
+   /tmp between them. The version is in the name, so that two releases in one container do not meet. */
+static void write_path(char *path) {
+    const char *chosen = getenv("TESSERA_REGION"), *cache = getenv("CUDA_DEVICE_MEMORY_SHARED_CACHE");
+    const char *tile = getenv("TESSERA_TILE");
+    if (chosen)
+        snprintf(path, PATH_MAX, "%s", chosen);
+    else if (cache)
+        snprintf(path, PATH_MAX, "%s.tessera-%d", cache, VERSION);
+    else
+        snprintf(path, PATH_MAX, "/tmp/tessera-%d-%s.region", VERSION, tile ? tile : "container");
+}
+
+static const char *enter_file(void) {
+    if (shared_lock(LOCK_BYTE))
+        return "its lock is not let go of";
+    const char *problem = NULL;
+    if (region.file->magic == 0) {
+        region.file->version = VERSION;
+        region.file->magic = MAGIC;
+    }
+    if (region.file->magic != MAGIC || region.file->version != VERSION) {
+        problem = "it is no region of this version, remove it";
+    } else if (take_slot()) {
+        bury_the_dead();
+        problem = take_slot() ? "more processes than it has room for" : NULL;
+    }
+    shared_unlock(LOCK_BYTE);
+    return problem;
+}
+
+static void count_alone(const char *path, const char *problem) {
+    static file_t alone;
+    say("%s cannot be shared: %s; the limit holds for each process alone", path, problem);
+    shared_close();
+    memset(&alone, 0, sizeof alone);
+    region.is_alone = 1;
+    region.file = &alone;
+    take_slot();
+}
+
+/* A child has neither the memory nor the contexts of its parent, and no use of its slot. */
+static void forget_in_child(void) {
+    pthread_mutex_init(&region.mutex, NULL);
+    shared_close();
+    region.is_alone = 0;
+    atomic_store(&region.is_joined, 0);
+    blocks_forget_all();
+    forget_small_blocks();
+    forget_pools();
+    forget_contexts();
+    forget_devices();
+    forget_limits();
+}
+
+static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
+
+static void install_fork_handler(void) {
+    pthread_atfork(NULL, NULL, forget_in_child);
+}
+
+void region_join(void) {
+    if (atomic_load_explicit(&region.is_joined, memory_order_acquire))
+        return;
+    pthread_once(&fork_handler_once, install_fork_handler);
+    pthread_mutex_lock(&region.mutex);
+    if (!atomic_load(&region.is_joined)) {
+        char path[PATH_MAX];
+        write_path(path);
+        const char *problem = shared_open(path, sizeof(file_t), (void **)&region.file);
+        problem = problem ? problem : enter_file();
+        if (problem)
+            count_alone(path, problem);
+        atomic_store_explicit(&region.is_joined, 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&region.mutex);
+}
+
+/* ---- figures -------------------------------------------------------------------------------------------------- */
+
+int region_card(const char *uuid) {
+    region_join();
+    int found = NO_CARD, is_locked = region_lock() == 0;
+    for (int card = 0; is_locked && card < MOST_CARDS && found == NO_CARD; card++) {
+        char *known = region.file->cards[card].uuid;
+        if (*known == '\0')
+            snprintf(known, UUID_LENGTH, "%s", uuid);
+        if (strcmp(known, uuid) == 0)
+            found = card;
+    }
+    if (is_locked)
+        region_unlock();
+    return found;
+}
+
+const char *region_uuid(int card) {
+    return region.file->cards[card].uuid;
+}
+
+static uint64_t sum_of(int card) {
+    uint64_t sum = 0;
+    uint32_t used = atomic_load(&region.file->slots_used);
+    for (uint32_t slot = 0; slot < used; slot++)
+        sum += atomic_load(&region.file->slots[slot].bytes[card]);
+    return sum;
+}
+
+/* Others that announced at the same moment count too, so both may be over the cap and both step back. */
+static int announce(int card, uint64_t bytes, uint64_t cap) {
+    atomic_fetch_add(&region.own->bytes[card], bytes);
+    if (sum_of(card) <= cap)
+        return 0;
+    atomic_fetch_sub(&region.own->bytes[card], bytes);
+    return -1;
+}
+
+int region_reserve(int card, uint64_t bytes, uint64_t cap) {
+    if (bytes > cap)
+        return -1;
+    if (announce(card, bytes, cap) == 0)
+        return 0;
+    if (region_lock())
+        return -1;
+    bury_the_dead();
+    int result = -1;
+    for (int turn = 0; result == -1 && turn < RACERS_PATIENCE; turn++) {
+        result = announce(card, bytes, cap);
+        if (result == -1)
+            sched_yield();
+    }
+    region_unlock();
+    return result;
+}
+
+void region_add(int card, uint64_t bytes) {
+    atomic_fetch_add(&region.own->bytes[card], bytes);
+}
+
+void region_give_back(int card, uint64_t bytes) {
+    atomic_fetch_sub(&region.own->bytes[card], bytes);
+}
+
+uint64_t region_used(int card) {
+    static _Atomic uint64_t looked_ms;
+    uint64_t now_ms = coarse_ms(), looked = atomic_load(&looked_ms);
+    int is_due = now_ms - looked >= BURIAL_PERIOD_MS && atomic_compare_exchange_strong(&looked_ms, &looked, now_ms);
+    if (is_due && atomic_load(&region.file->slots_used) > 1 && region_lock() == 0) {
+        bury_the_dead();
+        region_unlock();
+    }
+    return sum_of(card);
+}
+
+int region_is_over(int card, uint64_t cap) {
+    return sum_of(card) > cap;
+}
+
+uint64_t region_context_bytes(int card) {
+    return atomic_load(&region.file->cards[card].context_bytes);
+}
+
+void region_learn_context_bytes(int card, uint64_t bytes) {
+    atomic_store(&region.file->cards[card].context_bytes, bytes);
+}

@@ -1,0 +1,220 @@
+/* What the parts of libtessera.so share.
+
+   The library stands between a program and its driver, and keeps all processes of a container together inside the
+   memory that its tile has. Nothing here runs before a program asks for CUDA, and nothing here ends a program. A card
+   is a number of the shared region (region_card); NO_CARD is one that the library does not keep, and whatever is asked
+   of it goes to the driver untouched. */
+
+#ifndef TESSERA_H
+#define TESSERA_H
+
+#include "cuda_api.h"
+#include "entries.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#define NO_CARD (-1)
+#define MOST_CARDS 32
+#define MOST_DEVICES 64
+#define UUID_LENGTH 48
+#define NO_LIMIT (UINT64_MAX / 2)
+#define PAGE ((uint64_t)2 << 20)
+
+static inline uint64_t round_up(uint64_t value, uint64_t grain) {
+    return value > UINT64_MAX - grain ? UINT64_MAX : (value + grain - 1) / grain * grain;
+}
+
+static inline uint64_t coarse_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- log.c ---- */
+
+/* One line on stderr, `tessera: ` before it, for what an operator must know. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- resolver.c ---- */
+
+/* The C library's own, found past the entries that intercept.c puts in their place. NULL where there is none. */
+typedef void *dlsym_t(void *library, const char *name);
+typedef void *dlvsym_t(void *library, const char *name, const char *version);
+dlsym_t *real_dlsym(void);
+dlvsym_t *real_dlvsym(void);
+
+/* ---- driver.c ---- */
+
+#define REAL_ENTRY(name) __typeof__(&name) name;
+typedef struct {
+    CUDA_HOOKED(REAL_ENTRY)
+    CUDA_ASKED(REAL_ENTRY)
+    NVML_HOOKED(REAL_ENTRY)
+    NVML_ASKED(REAL_ENTRY)
+} real_t;
+
+/* The driver's entries. Those of CUDA are valid after load_cuda, those of NVML after load_nvml. */
+extern real_t real;
+
+/* Find the entries, once. Returns 0, or -1 where the library cannot be loaded. Cheap afterwards. */
+int load_cuda(void);
+int load_nvml(void);
+
+/* As load_cuda and load_nvml, for a program that may have none: loads nothing that is not loaded. */
+int find_cuda(void);
+int find_nvml(void);
+
+/* What a program gets for an entry that a lookup found: the library's own, where it stands before it, or the entry
+   itself. NULL for one of the library's own that has no driver behind it. */
+void *stand_before(void *entry);
+
+/* Whether the library has an entry of this name, and then its real one; NULL where the driver lacks it. */
+int has_entry(const char *name, void **entry);
+
+/* Call a real entry from the entry that stands before it. */
+#define CALL(name, ...) (load_cuda() == 0 && real.name ? real.name(__VA_ARGS__) : CUDA_ERROR_NOT_SUPPORTED)
+
+/* ---- shared_file.c: the file behind the region ---- */
+
+/* Returns NULL, or what stands in the way. The file is made where it is missing; all zero at first. */
+const char *shared_open(const char *path, size_t bytes, void **mapping);
+void shared_close(void);
+
+/* Not between threads. Waits a bounded time; returns 0, or -1 without the lock. */
+int shared_lock(off_t byte);
+void shared_unlock(off_t byte);
+
+/* The lock for as long as the file is mapped, without waiting. Returns 0, or -1 without it. */
+int shared_keep(off_t byte);
+
+/* Whether nobody has the lock, as far as that can be said. */
+int shared_is_free(off_t byte);
+
+/* ---- region.c: figures that all processes of the container share ---- */
+
+/* Join the file; repeated calls do nothing, and a forked child joins anew. Where that is impossible the process counts
+   for itself alone, and one line says so. */
+void region_join(void);
+
+/* The number of the card with this UUID, the same in all processes; NO_CARD when there are too many. */
+int region_card(const char *uuid);
+const char *region_uuid(int card);
+
+/* Charge `bytes` to this process, if all processes together stay within `cap`. Returns 0, or -1 with nothing charged.
+   Announces first and counts then, so two that race never both get the last bytes. No lock unless refused. */
+int region_reserve(int card, uint64_t bytes, uint64_t cap);
+
+/* Charge or give back without asking, for what the driver has already done. */
+void region_add(int card, uint64_t bytes);
+void region_give_back(int card, uint64_t bytes);
+
+/* What all living processes hold. */
+uint64_t region_used(int card);
+
+/* Whether they hold more than `cap`. */
+int region_is_over(int card, uint64_t cap);
+
+/* What a context takes of the card; 0 while nobody has measured it. */
+uint64_t region_context_bytes(int card);
+void region_learn_context_bytes(int card, uint64_t bytes);
+
+/* One process at a time, let go by the kernel at any death. Waits a bounded time; returns 0, or -1 without it. */
+int region_lock(void);
+void region_unlock(void);
+
+/* ---- limits.c ---- */
+
+/* What the container may have of the card, in bytes; NO_LIMIT where nothing limits it. Looks now and then whether the
+   tile's file has changed. */
+uint64_t limit_of(int card);
+void forget_limits(void);
+
+/* ---- devices.c ---- */
+
+int card_of_device(CUdevice device);
+int card_of_handle(nvmlDevice_t device);
+
+/* Of the calling thread's context; NO_CARD, if it has none. */
+int current_card(void);
+
+/* Before cuInit: a CUDA_VISIBLE_DEVICES in the host's numbers becomes UUIDs. */
+void translate_visible_devices(void);
+
+/* Position of the card among those that the container has, by NVML; -1 where that does not know it. */
+int position_of_card(int card);
+
+void forget_devices(void);
+
+/* What NVML says that this process holds of the card, or, where it does not know the process, what all hold. */
+typedef struct {
+    int is_own;
+    uint64_t bytes;
+} use_t;
+use_t measure_use(int card);
+
+/* ---- blocks.c: what this process has, in constant time ---- */
+
+typedef enum { POINTER, ARRAY, HANDLE, MAPPING, CONTEXT } kind_t;
+
+/* `owner` is the context that a block dies with, or the handle behind a mapping. */
+typedef struct {
+    uint64_t key, bytes, owner;
+    uint32_t uses;
+    int8_t card;
+    uint8_t kind;
+} block_t;
+
+/* Returns 0, or -1 where there is no memory to remember it. */
+int blocks_put(block_t block);
+
+/* One use less. Returns 1 when it was the last: the block is forgotten and written to `block`. Otherwise 0. */
+int blocks_drop(kind_t kind, uint64_t key, block_t *block);
+
+/* One use more. Returns 0 if there is no such block. */
+int blocks_hold(kind_t kind, uint64_t key);
+
+/* Forget all blocks of the owner, except its own, and call `gone` with each. */
+void blocks_forget_owned(uint64_t owner, void (*gone)(const block_t *));
+void blocks_forget_all(void);
+
+/* ---- memory.c ---- */
+
+/* Charge pages of the card, after what pools do not use was let go of. Returns 0, or CUDA_ERROR_OUT_OF_MEMORY with
+   nothing charged. */
+CUresult reserve_pages(int card, uint64_t bytes);
+
+/* Give back what a block was charged with. */
+void give_back_block(int card, uint64_t bytes);
+
+/* An allocation: charged before the driver is asked (0, or CUDA_ERROR_OUT_OF_MEMORY and nothing charged), and
+   remembered under its key or given back when the driver has answered. Both return the code for the program. */
+typedef struct {
+    int card;
+    uint64_t bytes;
+} charge_t;
+CUresult begin_charge(charge_t *charge, int card, uint64_t bytes);
+CUresult end_charge(const charge_t *charge, CUresult result, kind_t kind, uint64_t key);
+
+/* A free, of a block that was dropped before the driver was asked, because another thread may get the address at once.
+   Gives it back, or remembers it again where the driver refused. Returns the driver's code. */
+CUresult end_free(int was_known, const block_t *block, CUresult result);
+void forget_small_blocks(void);
+
+/* ---- pools.c ---- */
+
+/* Let go of what the pools of this process keep unused. Returns whether anything came back. */
+int trim_pools(int card);
+
+/* Count again what the pools have, because the driver lets go by itself. */
+void settle_pools(int card);
+void forget_pools(void);
+
+/* ---- contexts.c ---- */
+
+void forget_contexts(void);
+
+#endif
