@@ -19,6 +19,7 @@ ALL = (
     "embedded_store",
     "embedded_api",
     "embedded_start",
+    "native_memory",
 )
 ON_A_CLUSTER = (
     "testbed_start",

@@ -99,7 +99,7 @@ def show(kubeconfig: Path) -> None:
     hami.create_gpu_pod("hungry", NAMESPACE, IMAGE, gpu_memory_mb=LITTLE, command=working(LITTLE + 2_000))
     hami.wait_until_scheduled("hungry", NAMESPACE)
     follow(core, "hungry")
-    print(f"  Its share is {LITTLE} MiB. Limits inside containers are not enforced yet: a later release does.")
+    print(f"  Its share is {LITTLE} MiB with its context, and it got no more, though the card has plenty.")
 
     say("What the first two are doing, live")
     for name in ("one", "two"):

@@ -18,7 +18,7 @@ def main(wanted_mib: int) -> None:
     print(f"I see {name.value.decode()}", flush=True)
     for step in range(1, STEPS + 1):
         pointer, part = ctypes.c_uint64(), wanted_mib // STEPS * MIB
-        check(cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(part)), "the card is full")
+        check(cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(part)), "there is no more for me")
         print(f"I have taken {step * wanted_mib // STEPS} MiB", flush=True)
         time.sleep(0.5)
 

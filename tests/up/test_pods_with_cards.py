@@ -1,5 +1,7 @@
 """Pods on the nodes of `tessera up`: they get their cards as on a kubelet, share them, and wait with a reason."""
 
+import sys
+
 from tessera.vendors.simulated_driver import BUILT
 from testbed.fixtures import require
 from tests.contract.running import has_ended, is_running
@@ -8,6 +10,7 @@ from tests.up.making import FOREVER, gpu_pod, wait_for
 
 SHOW = f"env; cat /etc/tessera/nvidia/limits; echo shown; {FOREVER}"
 AT_ONCE = {"gracePeriodSeconds": 0}
+GUARD = BUILT.parent / "libtessera.so"
 ONE_CARD = {"annotations": {"hami.io/gpu-scheduler-policy": "binpack"}}
 
 
@@ -72,6 +75,23 @@ def test_a_container_finds_the_simulated_driver_and_its_own_card_in_it(pods):
     libraries, card = pods.get("driven/log").splitlines()
     assert libraries == f"libraries={BUILT}"
     assert "A100-SXM4-80GB" in card
+
+
+def test_a_container_gets_no_more_memory_than_its_share_in_all_its_processes(pods):
+    require(GUARD.exists(), "the library that limits memory is not built; run `make native`")
+    taker = f"""{sys.executable} -c '
+import ctypes, os
+cuda, context, pointer = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+print([cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(600 << 20)) for _ in range(2)], flush=True)
+if os.fork() == 0:
+    os.execv("/bin/sleep", ["sleep", "2"])
+os.wait()
+'"""
+    pods.create(gpu_pod("bounded", f"{taker} & sleep 1; {taker}; wait", memory_mib=2000))
+    assert wait_for(pods, "bounded", has_ended)["status"]["phase"] == "Succeeded"
+    assert pods.get("bounded/log").splitlines() == ["[0, 0]", "[2, 2]"], "the first has all that is left of 2000 MiB"
 
 
 def _is_refused(pod):

@@ -33,7 +33,7 @@ from tessera.node.tiles import (
 )
 from tessera.vendors.backends import CardSources
 from tessera.vendors.rendering import ContainerEdits
-from tessera.vendors.simulated_driver import LIBRARY_PATH
+from tessera.vendors.simulated_driver import LIBRARY_PATH, PRELOADED
 
 
 class EmbeddedTiles:
@@ -123,13 +123,14 @@ class EmbeddedTiles:
 
 def with_own_libraries(additions: Additions, pod: Frozen, container: str) -> Additions:
     """Libraries that are given come before those that the container names itself, and not in their place."""
-    given = additions.environment.get(LIBRARY_PATH)
-    if given is None:
-        return additions
     containers = (*listed(pod, "spec", "initContainers"), *listed(pod, "spec", "containers"))
     variables = [variable for one in containers if one["name"] == container for variable in listed(one, "env")]
-    own: list[str] = [one["value"] for one in variables if one["name"] == LIBRARY_PATH and one.get("value")]
-    return joined(additions, Additions(environment={LIBRARY_PATH: os.pathsep.join([given, *own])}))
+    joint = dict[str, str]()
+    for name in (LIBRARY_PATH, PRELOADED):
+        own: list[str] = [one["value"] for one in variables if one["name"] == name and one.get("value")]
+        if name in additions.environment:
+            joint[name] = os.pathsep.join([additions.environment[name], *own])
+    return joined(additions, Additions(environment=joint))
 
 
 def joined(one: Additions, other: Additions) -> Additions:

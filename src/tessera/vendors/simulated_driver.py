@@ -17,7 +17,8 @@ from tessera.vendors.rendering import ContainerEdits, Mount
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 DIRECTORY_VARIABLE = "TESSERA_SIM"
-LIBRARY_PATH = "LD_LIBRARY_PATH"
+LIBRARY_PATH, PRELOADED = "LD_LIBRARY_PATH", "LD_PRELOAD"
+GUARD = "libtessera.so"
 BUILT = Path(__file__).parents[3] / "build" / "native" / "sim"
 """Where `make native` builds the libraries; an installed package has none."""
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
@@ -88,8 +89,14 @@ def driver_for_containers(libraries: Path, cards: Path) -> SimulatedDriver:
 
 
 def driver_for_processes(libraries: Path, cards: Path) -> SimulatedDriver:
-    """For containers that are processes in this machine's own file system, which is not ours to change."""
+    """For containers that are processes in this machine's own file system, which is not ours to change.
+
+    The library that keeps them within their limits is loaded before anything of theirs, where it is built.
+    """
     environment = {DIRECTORY_VARIABLE: str(cards), LIBRARY_PATH: str(libraries)}
+    guard = libraries.parent / GUARD
+    if guard.exists():
+        environment[PRELOADED] = str(guard)
     return SimulatedDriver(cards, ContainerEdits(environment=environment))
 
 
