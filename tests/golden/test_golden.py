@@ -214,7 +214,8 @@ def test_inventory():
     assert [card["id"], card["model"], card["slots"], card["memory"], card["cores"], card["profiles"]] == [
         ours[name] for name in ("id", "type", "count", "devmem", "devcore", "migProfiles")
     ]
-    assert [card["island"], card["healthy"], card["mode"]] == [device.island, device.healthy, device.mode]
+    assert [card["island"], card["bandwidth"]] == [device.island, device.bandwidth_gbps]
+    assert [card["healthy"], card["mode"]] == [device.healthy, device.mode]
     assert versioned.encode_inventory([device]) == text
 
 
