@@ -9,14 +9,14 @@ import structlog
 
 from tessera.embedded.controllers.discovery import Kinds, defined_kind, served_kinds
 from tessera.embedded.controllers.objects import DEFINITIONS, OwnerReference, Thing
-from tessera.embedded.controllers.ownership import Ask, Collect, Disown, Graph, Node, Release, judge
+from tessera.embedded.controllers.ownership import ORPHAN, Ask, Collect, Disown, Graph, Node, Release, judge
 from tessera.embedded.controllers.watching import Resource, Watching, Work, resource_of
 from tessera.embedded.controllers.writes import Delete, Write, carry_out, change
 from tessera.errors import KubeError, NotFound
 from tessera.kube.caching import Change
 from tessera.kube.client import Client, Deletion
 from tessera.kube.informer import Informer
-from tessera.kube.kinds import Kind
+from tessera.kube.kinds import Kind, Selection
 from tessera.kube.objects import Document
 from tessera.kube.reconciler import Again, Reconciler
 from tessera.kube.timing import SYSTEM_CLOCK, Backoff
@@ -26,6 +26,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 IGNORED = frozenset((("", "events"), ("events.k8s.io", "events")))
 """Nothing owns them, they own nothing, and there are many."""
 UNKNOWN_KIND_S = 30.0
+LOOK_AGAIN_S = 0.1
 PATIENCE = Backoff(first_s=0.1, most_s=5.0)
 
 
@@ -105,8 +106,23 @@ class Collector:
             return None
         if isinstance(verdict, Ask):
             return await self._ask(node, verdict.owners)
+        if verdict == Release(ORPHAN) and (unseen := await self._unseen_dependents(node)):
+            await carry_out(self._client, [self._disown(one, frozenset((uid,))) for one in unseen])
+            return Again(LOOK_AGAIN_S)
         await carry_out(self._client, self._writes(node, verdict))
         return None
+
+    async def _unseen_dependents(self, node: Node) -> list[Node]:
+        """What is owned and not known yet: the watch of its kind may be behind, and it would be taken for garbage."""
+        namespace = node.metadata.namespace
+        found = list[Node]()
+        for resource, kind in list(self._kinds.items()):
+            if namespace and not kind.namespaced:
+                continue
+            things = await self._client.list(kind, Selection(namespace=namespace if kind.namespaced else ""))
+            dependents = (Node(resource, thing.metadata) for thing in things.items)
+            found += [one for one in dependents if any(owner.uid == node.uid for owner in one.metadata.owners)]
+        return found
 
     def _writes(self, node: Node, verdict: Collect | Disown | Release) -> list[Write]:
         match verdict:
