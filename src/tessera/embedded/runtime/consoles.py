@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 
 import msgspec
+import structlog
 
 from tessera.embedded.documents import Frozen
 from tessera.embedded.runtime.exec import Session, open_session
@@ -17,6 +18,8 @@ from tessera.embedded.runtime.process import Launch
 
 Viewer = Callable[[str, bytes], Awaitable[None]]
 """Is shown a piece of `stdout` or `stderr`. Raises OSError, if nobody looks any more."""
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+MOST_VIEWING_S = 10.0
 LAST_OUTPUT_S = 1.0
 """For output that a process handed to somebody outside the container, who does not end with it."""
 
@@ -84,8 +87,10 @@ class Console:
             self._keep(stamper.take(piece))
             for viewer in list(self._viewers):
                 try:
-                    await viewer(name, piece)
-                except OSError:
+                    async with asyncio.timeout(MOST_VIEWING_S):
+                        await viewer(name, piece)
+                except Exception as error:  # whatever befalls who looks on, the container goes on
+                    log.info("console left", error=repr(error))
                     self.leave(viewer)
         self._keep(stamper.end())
 
