@@ -15,6 +15,7 @@ from tessera.kube.objects import Document, ObjectKey
 from tessera.kube.pods import CACHED_PODS, Pod
 from tessera.kube.reconciler import Again
 from tessera.kube.transport import Limits
+from tessera.model.card_leases import CardRef
 from tessera.model.extender import BindingArgs
 from tessera.model.requests import PodRef
 from tessera.scheduler.binding import Binder
@@ -22,7 +23,6 @@ from tessera.scheduler.card_leases import CardLeases
 from tessera.scheduler.commits import Commits
 from tessera.scheduler.drift import Drift
 from tessera.scheduler.late import LateAllocator
-from tessera.scheduler.lease_documents import CardRef
 from tessera.scheduler.nodes import CACHED_NODES
 from tessera.scheduler.phases import Phases
 from tessera.scheduler.world import World

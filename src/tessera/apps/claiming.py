@@ -14,12 +14,12 @@ from tessera.kube.objects import Document, ObjectKey
 from tessera.kube.pods import Pod
 from tessera.kube.reconciler import Again, Reconciler
 from tessera.kube.timing import Backoff
+from tessera.model.card_leases import card_of
 from tessera.scheduler.card_leases import CardLeases
 from tessera.scheduler.claims import CACHED_CLAIMS, claim_of
 from tessera.scheduler.gang_members import gang_said_by
 from tessera.scheduler.gang_sizes import CACHED_GANGS, CACHED_GROUPS
 from tessera.scheduler.gangs import Gangs
-from tessera.scheduler.lease_documents import card_of
 from tessera.scheduler.lease_keeping import LeaseHolders, LeaseKeeper
 from tessera.scheduler.world import World
 

@@ -7,11 +7,10 @@ from tessera.kube.client import Client
 from tessera.kube.informer import Informer
 from tessera.kube.kinds import Selection
 from tessera.kube.objects import ObjectKey
-from tessera.kube.pods import CACHED_PODS, Pod
+from tessera.kube.pods import CACHED_PODS, OVER, Pod
 from tessera.node.holders import Holder
 
 BY_UID = "uid"
-FINISHED = frozenset({"Succeeded", "Failed"})
 
 
 class NodePods:
@@ -36,7 +35,7 @@ class NodePods:
 
     def is_unfinished(self, uid: str) -> bool:
         pod = self.find(uid)
-        return pod is not None and pod.status.phase not in FINISHED
+        return pod is not None and pod.status.phase not in OVER
 
     async def once_synced(self, work: Work) -> None:
         """Before the pods are known, every one of them looks as if it had ended."""

@@ -24,6 +24,8 @@ SHARED = (
     "resource_claims",
     "scheduling_gates",
 )
+OVER = frozenset({"Succeeded", "Failed"})
+"""The phases of pods whose containers have ended for good."""
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 

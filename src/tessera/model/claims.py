@@ -14,7 +14,7 @@ from tessera.errors import InvalidRequest
 from tessera.model.annotations import keys
 from tessera.model.annotations.claims import Pin
 from tessera.model.mismatches import explain_mismatch
-from tessera.model.pod_hosts import NODE_NAME_FIELD
+from tessera.model.pod_hosts import NODE_NAME_FIELD, restrict_nodes
 from tessera.model.requests import (
     ANY_CARD,
     CardSelector,
@@ -22,7 +22,6 @@ from tessera.model.requests import (
     ClaimRequest,
     ContainerRequest,
     DeviceRequest,
-    HostRequest,
     LabelRule,
     PodRequest,
     Role,
@@ -107,7 +106,7 @@ def join_claim(
     rules = [LabelRule(key, "In", (value,)) for key, value in sorted(labels.items())]
     if pin is not None:
         rules.append(LabelRule(NODE_NAME_FIELD, "In", (pin.node,)))
-    return msgspec.structs.replace(without_claimable(request), claim=claim, host=_restricted(request.host, rules))
+    return msgspec.structs.replace(without_claimable(request), claim=claim, host=restrict_nodes(request.host, rules))
 
 
 def pinned_spec(pin: Pin) -> ClaimSpec:
@@ -160,11 +159,3 @@ def _together(figures: Iterable[tuple[Role, int]]) -> int:
         else:
             steady += figure
     return max(peak, steady)
-
-
-def _restricted(host: HostRequest, rules: list[LabelRule]) -> HostRequest:
-    """The same, on nodes alone for which these rules hold too."""
-    if not rules:
-        return host
-    terms = tuple((*term, *rules) for term in host.node_terms or ((),))
-    return msgspec.structs.replace(host, node_terms=terms)

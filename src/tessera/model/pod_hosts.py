@@ -4,7 +4,9 @@ Init containers run one after the other, so the pod needs the most that any mome
 with all sidecars, or one init container with the sidecars that started before it. Overhead comes on top.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
 
 from tessera.errors import InvalidQuantity, InvalidRequest
 from tessera.model.mismatches import show
@@ -29,6 +31,14 @@ def read_host_request(spec: Spec) -> HostRequest:
         node_terms=_read_node_terms(spec),
         tolerations=tuple(_read_toleration(part, index) for index, part in enumerate(spec.tolerations or ())),
     )
+
+
+def restrict_nodes(host: HostRequest, rules: Sequence[LabelRule]) -> HostRequest:
+    """The same, on nodes alone for which these rules hold too."""
+    if not rules:
+        return host
+    terms = tuple((*term, *rules) for term in host.node_terms or ((),))
+    return msgspec.structs.replace(host, node_terms=terms)
 
 
 def _effective(spec: Spec, resource: str, counting: Counting) -> int:

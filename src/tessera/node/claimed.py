@@ -7,9 +7,8 @@ was claimed does. A figure of 0 is no limit.
 import msgspec
 
 from tessera.model.allocations import CardShare
+from tessera.model.claims import WHOLE
 from tessera.model.requests import DeviceRequest
-
-WHOLE = 100
 
 
 def limit_share(share: CardShare, asked: DeviceRequest, card_memory_mib: int) -> CardShare:

@@ -13,16 +13,17 @@ from tessera.errors import InvalidInput
 from tessera.kube.pods import Pod
 from tessera.model.annotations.claims import Pin, read_pin
 from tessera.model.annotations.keys import CLAIM
+from tessera.model.card_leases import Document, card_of, holders_in
 from tessera.model.claims import join_claim, read_claim_spec
 from tessera.model.requests import PodRequest
-from tessera.operators.objects import CardLease, Claim, ClaimStatus, Condition, Phase, name_some
+from tessera.operators.objects import Claim, ClaimStatus, Condition, Phase, name_some
 from tessera.operators.pods import has_claimed_cards, has_ended, name_of, oldest_first, uid_of, why_it_waits
 
 ACCEPTED, ALLOCATED = "Accepted", "Allocated"
 NO_POD = f"no pod names this claim (annotation {CLAIM})"
 
 
-def judge_claim(claim: Claim, pods: Iterable[Pod], leases: Sequence[CardLease]) -> ClaimStatus:
+def judge_claim(claim: Claim, pods: Iterable[Pod], leases: Sequence[Document]) -> ClaimStatus:
     """`pods` are those that name the claim, `leases` those of cards. Conditions have no times yet."""
     fault = find_fault(claim)
     status, reason = _judge_pods(claim.status, oldest_first(pods), leases, fault)
@@ -43,7 +44,7 @@ Judgement = tuple[ClaimStatus, str]
 """A status, and in one word why it is so."""
 
 
-def _judge_pods(before: ClaimStatus, pods: Sequence[Pod], leases: Sequence[CardLease], fault: str) -> Judgement:
+def _judge_pods(before: ClaimStatus, pods: Sequence[Pod], leases: Sequence[Document], fault: str) -> Judgement:
     living = [pod for pod in pods if not has_ended(pod)]
     bound = [pod for pod in living if has_claimed_cards(pod)]
     if bound:
@@ -109,13 +110,11 @@ def _cards(phase: Phase, cards: Pin | None, message: str) -> ClaimStatus:
     )
 
 
-def _held_by(uid: str, leases: Iterable[CardLease]) -> Pin | None:
+def _held_by(uid: str, leases: Iterable[Document]) -> Pin | None:
     """The cards that are leased to a pod, all of them on one node."""
-    held = [lease for lease in leases if uid in lease.holders]
-    if not held:
-        return None
-    ids = [lease.card_id for lease in held]
-    return Pin(held[0].node, tuple(sorted(one for one in ids if one is not None)))
+    held = [card_of(lease) for lease in leases if any(pod.uid == uid for pod in holders_in(lease))]
+    cards = [card for card in held if card is not None]
+    return Pin(cards[0].node, tuple(sorted(card.id for card in cards))) if cards else None
 
 
 def _waiting_too(pods: Sequence[Pod]) -> str:

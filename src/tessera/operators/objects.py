@@ -1,4 +1,4 @@
-"""Our kinds and the leases of cards as operators read them, and the statuses that operators write.
+"""Our kinds as operators read them, and the statuses that operators write.
 
 A field of a status that is None is not there. Written out, it becomes the null by which a merge patch removes it.
 """
@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from tessera.kube.kinds import GPU_CLAIMS, GPU_GANGS, LEASES, Selection
+from tessera.kube.kinds import GPU_CLAIMS, GPU_GANGS, Selection
 from tessera.kube.objects import ObjectMeta
-from tessera.model.annotations.keys import CARD_LEASE, CARD_NODE, CARD_PODS
+from tessera.model.annotations.keys import CARD_LEASE
+from tessera.model.card_leases import MANAGED
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -80,47 +81,12 @@ class Gang(_Part, frozen=True, kw_only=True):
     status: GangStatus = GangStatus()
 
 
-class LeaseMetadata(ObjectMeta, frozen=True, kw_only=True):
-    annotations: dict[str, str] | None = None
-
-
-class LeaseSpec(_Part, frozen=True, kw_only=True):
-    holder_identity: str | None = None
-
-
-class CardLease(_Part, frozen=True, kw_only=True):
-    """Who holds a card that is claimed: one pod by its UID, or several that share it."""
-
-    metadata: LeaseMetadata
-    spec: LeaseSpec = LeaseSpec()
-
-    @property
-    def node(self) -> str:
-        return (self.metadata.annotations or {}).get(CARD_NODE, "")
-
-    @property
-    def card_id(self) -> int | None:
-        """The card's id on its node, which ends the lease's name."""
-        last = (self.metadata.name or "").rpartition("-")[2]
-        return int(last) if last.isascii() and last.isdecimal() else None
-
-    @property
-    def holders(self) -> frozenset[str]:
-        """The UIDs of the pods. Whom the list does not name was put there by hand, and holds it alone."""
-        holder, listed = self.spec.holder_identity or "", (self.metadata.annotations or {}).get(CARD_PODS, "")
-        uids = frozenset(filter(None, (uid.strip() for uid in listed.split(","))))
-        return uids if holder == SHARED or holder in uids else frozenset(filter(None, (holder,)))
-
-
-SHARED = "shared"
-"""The holder of a card that several pods share; they are listed beside it."""
 CLAIMS = GPU_CLAIMS.decoded_as(Claim)
 GANGS = GPU_GANGS.decoded_as(Gang)
-CARD_LEASES = LEASES.decoded_as(CardLease)
 
 
 def card_leases_in(namespace: str) -> Selection:
-    return Selection(namespace=namespace, labels=f"{CARD_LEASE}=true")
+    return Selection(namespace=namespace, labels=f"{CARD_LEASE}={MANAGED}")
 
 
 def name_some(names: Sequence[str]) -> str:

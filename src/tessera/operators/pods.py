@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from tessera.kube.pods import Pod
+from tessera.kube.pods import OVER, Pod
 from tessera.model.annotations.keys import CLAIM, CLAIMED, GANG
 
-SUCCEEDED, FAILED = "Succeeded", "Failed"
+FAILED = "Failed"
 SCHEDULED = "PodScheduled"
 
 
@@ -31,7 +31,7 @@ def has_failed(pod: Pod) -> bool:
 
 
 def has_ended(pod: Pod) -> bool:
-    return pod.status.phase == SUCCEEDED or has_failed(pod)
+    return pod.status.phase in OVER
 
 
 def is_on_a_node(pod: Pod) -> bool:

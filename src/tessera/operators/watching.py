@@ -7,9 +7,11 @@ from typing import Any
 from tessera.kube.caching import Change
 from tessera.kube.client import Client
 from tessera.kube.informer import Informer
-from tessera.kube.objects import ObjectKey
+from tessera.kube.kinds import LEASES
+from tessera.kube.objects import Document, ObjectKey
 from tessera.kube.pods import CACHED_PODS, Pod
-from tessera.operators.objects import CARD_LEASES, CLAIMS, GANGS, CardLease, Claim, Gang, card_leases_in
+from tessera.model.card_leases import holders_in
+from tessera.operators.objects import CLAIMS, GANGS, Claim, Gang, card_leases_in
 from tessera.operators.pods import claim_of, gang_named_by, uid_of
 
 Mark = Callable[[ObjectKey], None]
@@ -24,9 +26,7 @@ class Watched:
         self.claims = Informer(client, CLAIMS, indexes={BY_GANG: _gangs_of_claim, BY_POD: _pods_of})
         self.gangs = Informer(client, GANGS)
         self.pods = Informer(client, CACHED_PODS, indexes=pods_by)
-        self.leases = Informer(
-            client, CARD_LEASES, card_leases_in(lease_namespace), indexes={BY_HOLDER: lambda lease: lease.holders}
-        )
+        self.leases = Informer(client, LEASES, card_leases_in(lease_namespace), indexes={BY_HOLDER: _holders_of})
         self._all: tuple[Informer[Any], ...] = (self.claims, self.gangs, self.pods, self.leases)
         self._mark_claim, self._mark_gang = mark_claim, mark_gang
         self.claims.subscribe(self._claim_changed)
@@ -52,10 +52,10 @@ class Watched:
     def pods_of_claim(self, key: ObjectKey) -> list[Pod]:
         return self.pods.find(BY_CLAIM, str(key))
 
-    def leases_of(self, uids: Iterable[str]) -> list[CardLease]:
+    def leases_of(self, uids: Iterable[str]) -> list[Document]:
         """Those that any of these pods hold, each once."""
         found = [lease for uid in uids for lease in self.leases.find(BY_HOLDER, uid)]
-        return list({lease.metadata.name: lease for lease in found}.values())
+        return list({lease["metadata"]["name"]: lease for lease in found}.values())
 
     def pods_of_gang(self, key: ObjectKey) -> list[Pod]:
         """Those that name it, and those of claims that name it, unless they name another."""
@@ -80,9 +80,9 @@ class Watched:
                 claim = self.claims.get(key)
                 self._mark_gangs(_gangs_of_claim(claim) if claim else ())
 
-    def _lease_changed(self, change: Change[CardLease]) -> None:
+    def _lease_changed(self, change: Change[Document]) -> None:
         for lease in _both(change):
-            for uid in lease.holders:
+            for uid in _holders_of(lease):
                 for claim in self.claims.find(BY_POD, uid):
                     self._mark_claim(_key_of(claim))
                 for pod in self.pods.find(BY_UID, uid):
@@ -109,6 +109,10 @@ def _read_key(text: str) -> ObjectKey:
 
 def _uids_of(pod: Pod) -> tuple[str, ...]:
     return (uid_of(pod),)
+
+
+def _holders_of(lease: Document) -> tuple[str, ...]:
+    return tuple(pod.uid for pod in holders_in(lease))
 
 
 def _claims_of(pod: Pod) -> tuple[str, ...]:

@@ -13,8 +13,8 @@ from tessera.kube.client import Client
 from tessera.kube.kinds import LEASES
 from tessera.kube.objects import Document
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
+from tessera.model.card_leases import CardRef, Hold, holders_in, is_shared, joined, lease_for
 from tessera.model.requests import PodRef
-from tessera.scheduler.lease_documents import CardRef, Hold, holders_in, is_shared, joined, lease_for
 
 MOST_TRIES = 8
 

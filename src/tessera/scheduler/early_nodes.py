@@ -13,9 +13,8 @@ from tessera.kube.pods import Pod
 from tessera.model.annotations.keys import CLAIM, LATE_BINDING
 from tessera.model.requests import PodRef, PodRequest
 from tessera.scheduler.nodes import CachedNode
-from tessera.scheduler.world import World
+from tessera.scheduler.world import FOREVER, World
 
-FOREVER = float("inf")
 TAKEN_IN = frozenset({"Initialized", "PodReadyToStartContainers", "ContainersReady"})
 """Conditions that the kubelet sets, and only once it has admitted a pod."""
 

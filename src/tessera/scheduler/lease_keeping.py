@@ -19,14 +19,11 @@ from tessera.kube.caching import Change
 from tessera.kube.client import Client, Deletion
 from tessera.kube.kinds import LEASES
 from tessera.kube.objects import Document, ObjectKey, identify
-from tessera.kube.pods import CACHED_PODS, Pod
+from tessera.kube.pods import CACHED_PODS, OVER, Pod
 from tessera.kube.reconciler import Again
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 from tessera.model.allocations import Allocation, CardShare
-from tessera.model.claims import CLAIMABLE
-from tessera.model.requests import PodRef, PodRequest
-from tessera.scheduler.card_leases import CardLeases
-from tessera.scheduler.lease_documents import (
+from tessera.model.card_leases import (
     CardRef,
     Hold,
     card_of,
@@ -35,7 +32,9 @@ from tessera.scheduler.lease_documents import (
     lease_for,
     says_the_same,
 )
-from tessera.scheduler.reading import OVER
+from tessera.model.claims import CLAIMABLE
+from tessera.model.requests import PodRef, PodRequest
+from tessera.scheduler.card_leases import CardLeases
 from tessera.scheduler.world import World
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

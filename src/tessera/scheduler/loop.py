@@ -13,7 +13,7 @@ import structlog
 from tessera.errors import BindRefused, InvalidInput, KubeError
 from tessera.kube.caching import Change
 from tessera.kube.objects import ObjectKey, identify
-from tessera.kube.pods import Pod
+from tessera.kube.pods import OVER, Pod
 from tessera.kube.reconciler import Again
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 from tessera.model.extender import BindingArgs
@@ -21,7 +21,6 @@ from tessera.scheduler.binding import Binder
 from tessera.scheduler.nodes import CachedNode
 from tessera.scheduler.other_resources import OtherResources
 from tessera.scheduler.phases import Phases
-from tessera.scheduler.reading import OVER
 from tessera.scheduler.unplaced import explain_unplaced, insufficient
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

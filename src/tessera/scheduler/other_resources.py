@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from tessera.errors import InvalidQuantity
-from tessera.kube.pods import Pod
+from tessera.kube.pods import OVER, Pod
 from tessera.model.pod_documents import NO_RESOURCES, Container
 from tessera.model.pod_hosts import is_sidecar
 from tessera.model.quantities import count_of
 from tessera.scheduler.nodes import CachedNode
-from tessera.scheduler.reading import OVER
 
 KNOWN = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
 HOST_PORT = "hostPort/"

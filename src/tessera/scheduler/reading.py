@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tessera.engine.ledger import Ledger
 from tessera.errors import InvalidInput
-from tessera.kube.pods import Pod
+from tessera.kube.pods import OVER, Pod
 from tessera.model.allocations import Allocation
 from tessera.model.annotations import keys
 from tessera.model.catalogue import Catalogue
@@ -21,7 +21,6 @@ from tessera.scheduler.claims import Claims, annotations_of
 from tessera.scheduler.nodes import CachedNode
 from tessera.vendors.rules import refine
 
-OVER = frozenset({"Succeeded", "Failed"})
 Complaints = tuple[str, ...]
 
 

@@ -6,11 +6,11 @@ what is known is forgotten after a while; until then it is not promised again an
 
 import msgspec
 
-from tessera.model.pod_hosts import NODE_NAME_FIELD
+from tessera.model.pod_hosts import NODE_NAME_FIELD, restrict_nodes
 from tessera.model.requests import LabelRule, PodRequest
+from tessera.scheduler.world import FOREVER
 
 SHUN_S = 30.0
-FOREVER = float("inf")
 
 
 class Shunned:
@@ -33,9 +33,5 @@ class Shunned:
     def narrow(self, uid: str, request: PodRequest, now_s: float) -> PodRequest:
         """The same request, on other nodes than these alone."""
         nodes = tuple(sorted(node for node, until_s in self._until_s.get(uid, {}).items() if until_s > now_s))
-        if not nodes:
-            return request
-        rule = LabelRule(NODE_NAME_FIELD, "NotIn", nodes)
-        terms = tuple((*term, rule) for term in request.host.node_terms or ((),))
-        host = msgspec.structs.replace(request.host, node_terms=terms)
-        return msgspec.structs.replace(request, host=host)
+        rules = [LabelRule(NODE_NAME_FIELD, "NotIn", nodes)] if nodes else []
+        return msgspec.structs.replace(request, host=restrict_nodes(request.host, rules))

@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from tessera.engine.hosting import matches_rule
 from tessera.kube.caching import Change
 from tessera.kube.objects import ObjectKey
-from tessera.kube.pods import Pod
+from tessera.kube.pods import OVER, Pod
 from tessera.model.pod_documents import read_document
 from tessera.model.pod_preferences import Neighbours, prefers_nodes, wanted_neighbours
 from tessera.scheduler.nodes import CachedNode
-from tessera.scheduler.reading import OVER
 
 
 class Steering:

@@ -16,17 +16,17 @@ from tessera.engine.policies import PolicyBook
 from tessera.errors import ClaimUnmet, InvalidInput
 from tessera.kube.caching import Change
 from tessera.kube.objects import Document, ObjectKey, identify
-from tessera.kube.pods import Pod
+from tessera.kube.pods import OVER, Pod
 from tessera.model.allocations import Allocation
 from tessera.model.annotations.claims import Pin
+from tessera.model.card_leases import CardRef
 from tessera.model.catalogue import Catalogue
 from tessera.model.quotas import Limits, read_quotas
 from tessera.model.refusals import Reason, Refusal, render
 from tessera.model.requests import PodRequest, PolicyChoice
 from tessera.scheduler.claims import Claims, GpuClaim, Holder
-from tessera.scheduler.lease_documents import CardRef
 from tessera.scheduler.nodes import CachedNode
-from tessera.scheduler.reading import OVER, BoundPod, Complaints, Reader, put_pod
+from tessera.scheduler.reading import BoundPod, Complaints, Reader, put_pod
 from tessera.scheduler.steering import Steering
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

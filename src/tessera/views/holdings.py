@@ -6,6 +6,7 @@ from typing import NamedTuple
 from tessera.engine.charges import Charge, charges_of
 from tessera.errors import InvalidInput
 from tessera.kube.objects import Identity, identify
+from tessera.kube.pods import OVER
 from tessera.model.allocations import Allocation
 from tessera.model.annotations.binding import AllocationKeys
 from tessera.model.annotations.keys import CLAIM, PIN
@@ -16,8 +17,6 @@ from tessera.model.pods import read_pod_ref, read_pod_request
 from tessera.model.requests import ContainerRequest, PodRef, PodRequest, Role
 from tessera.vendors.rules import refine
 from tessera.views.documents import ViewedPod
-
-OVER = frozenset({"Succeeded", "Failed"})
 
 
 class Holding(NamedTuple):

@@ -1,12 +1,15 @@
 """Claims, gangs, pods and leases of cards, made of what a test wants to say about them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from tessera.kube.pods import Pod
-from tessera.model.annotations.keys import CARD_NODE, CARD_PODS, CLAIM, CLAIMED, GANG, PIN
-from tessera.operators.objects import CardLease, Claim, ClaimStatus, Gang
+from tessera.model.annotations.keys import CLAIM, CLAIMED, GANG, PIN
+from tessera.model.card_leases import CardRef, Hold, lease_for
+from tessera.model.requests import PodRef
+from tessera.operators.objects import Claim, ClaimStatus, Gang
 
 CARDS = "GPU-0,NVIDIA,81920,100:"
 
@@ -55,14 +58,8 @@ def a_bound_pod(name: str = "web", allocated: str = "node-a:0,1", **more: Any) -
     return a_pod(name, node=allocated.partition(":")[0], allocated=allocated, phase="Running", **more)
 
 
-def a_lease(card: str, *holders: str, node: str = "node-a") -> CardLease:
+def a_lease(card: str, *holders: str, node: str = "node-a") -> dict[str, Any]:
     """The lease of card `0` is `gpu-node-a-0`; several holders share it."""
-    several = {CARD_PODS: ",".join(holders)}
-    holder = holders[0] if len(holders) == 1 else "shared"
-    return msgspec.convert(
-        {
-            "metadata": {"name": f"gpu-{node}-{card}", "annotations": {CARD_NODE: node, **several}},
-            "spec": {"holderIdentity": holder},
-        },
-        CardLease,
-    )
+    pods = tuple(PodRef("ml", uid.removeprefix("uid-"), uid) for uid in holders)
+    hold = Hold(pods, is_shared=len(pods) > 1)
+    return lease_for(CardRef(node, int(card), f"GPU-{card}"), hold, datetime(2026, 1, 1, tzinfo=UTC))

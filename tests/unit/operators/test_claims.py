@@ -109,13 +109,15 @@ def test_a_card_that_is_shared_is_reserved_for_whom_its_lease_lists():
 
 
 def test_a_lease_whose_holder_was_written_by_hand_is_not_held_by_those_it_lists():
-    forged = msgspec.structs.replace(a_lease("0", "uid-web"), spec=a_lease("0", "uid-thief").spec)
+    forged = a_lease("0", "uid-web") | {"spec": a_lease("0", "uid-thief")["spec"]}
     assert judge_claim(a_claim(), [a_pod()], [forged]).phase is Phase.PENDING
 
 
 def test_the_id_ends_the_name_of_a_lease_also_where_the_nodes_name_is_cut():
-    lease = a_lease("1f2e3d-17", "uid-web", node="node-with-a-long-name")
-    assert judge_claim(a_claim(), [a_pod()], [lease]).allocated == "node-with-a-long-name:17"
+    node = ".".join(["node-with-a-long-name"] * 12)
+    lease = a_lease("17", "uid-web", node=node)
+    assert node not in lease["metadata"]["name"]
+    assert judge_claim(a_claim(), [a_pod()], [lease]).allocated == f"{node}:17"
 
 
 def test_a_claim_to_parts_of_cards_has_failed_and_says_what_would_do():

@@ -8,12 +8,12 @@ them. All these Leases are in one namespace, so that a card has one, whatever na
 from collections.abc import Iterable
 from datetime import datetime
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from tessera.kube.objects import Document
 from tessera.model.annotations import keys
 from tessera.model.requests import PodRef
 
+Document = dict[str, Any]
 SHARED = "shared"
 RESERVED_S = 30
 MANAGED = "true"

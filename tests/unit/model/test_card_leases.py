@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tessera.model.requests import PodRef
-from tessera.scheduler.lease_documents import (
+from tessera.model.card_leases import (
     SHARED,
     CardRef,
     Hold,
@@ -16,6 +15,7 @@ from tessera.scheduler.lease_documents import (
     lease_for,
     says_the_same,
 )
+from tessera.model.requests import PodRef
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 CARD = CardRef("node-a", 0, "GPU-a")
