@@ -6,6 +6,7 @@
    could drift from them. */
 #define _GNU_SOURCE
 #include "tessera.h"
+#include "region_file.h"
 
 #include <limits.h>
 #include <pthread.h>
@@ -15,41 +16,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAGIC 0x41524553u
-#define VERSION 1
-#define MOST_PROCESSES 1024
 #define LOCK_BYTE 0
 #define SLOT_BYTE(slot) (1 + (slot))
 #define BURIAL_PERIOD_MS 100    /* for those who only look; whoever is refused always looks */
 #define RACERS_PATIENCE 32      /* how often others may step back before this process is refused */
 
-typedef struct {
-    _Atomic uint64_t pid;       /* as the process itself knows it; written last and cleared last: 0 is a free slot */
-    uint64_t spare[7];
-    _Atomic uint64_t bytes[MOST_CARDS];
-} slot_t;
-
-typedef struct {
-    char uuid[UUID_LENGTH];
-    _Atomic uint64_t context_bytes;
-    uint64_t spare;
-} card_t;
-
-/* All zero is a region without cards and processes, so a new file needs no set-up beside its mark. */
-typedef struct {
-    uint32_t magic, version;
-    _Atomic uint32_t slots_used;        /* nobody has a slot from here on */
-    uint32_t spare[13];
-    card_t cards[MOST_CARDS];
-    slot_t slots[MOST_PROCESSES];
-} file_t;
-
 static struct {
     pthread_mutex_t mutex;
     _Atomic int is_joined;
     int is_alone;               /* the file cannot be shared */
-    file_t *file;
-    slot_t *own;
+    region_file_t *file;
+    region_slot_t *own;
 } region = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- the lock ------------------------------------------------------------------------------------------------- */
@@ -70,16 +47,17 @@ void region_unlock(void) {
 
 /* ---- slots ---------------------------------------------------------------------------------------------------- */
 
-static void empty(slot_t *slot) {
+static void empty(region_slot_t *slot) {
     for (int card = 0; card < MOST_CARDS; card++)
         atomic_store(&slot->bytes[card], 0);
+    atomic_store(&slot->host_pid, 0);
     atomic_store(&slot->pid, 0);
 }
 
 /* Process numbers come again, and mean nothing in another namespace. But each process holds the lock on its own byte,
    and the kernel lets go of it at any death, and at an exec. */
 static int is_left_behind(int slot) {
-    const slot_t *one = &region.file->slots[slot];
+    const region_slot_t *one = &region.file->slots[slot];
     return one != region.own && atomic_load(&one->pid) != 0 && shared_is_free(SLOT_BYTE(slot));
 }
 
@@ -101,8 +79,8 @@ static int is_to_be_had(int slot) {
 }
 
 static int take_slot(void) {
-    for (int slot = 0; slot < MOST_PROCESSES; slot++) {
-        slot_t *one = &region.file->slots[slot];
+    for (int slot = 0; slot < REGION_SLOTS; slot++) {
+        region_slot_t *one = &region.file->slots[slot];
         if (!is_to_be_had(slot))
             continue;
         empty(one);
@@ -125,9 +103,9 @@ static void write_path(char *path) {
     if (chosen)
         snprintf(path, PATH_MAX, "%s", chosen);
     else if (cache)
-        snprintf(path, PATH_MAX, "%s.tessera-%d", cache, VERSION);
+        snprintf(path, PATH_MAX, "%s.tessera-%d", cache, REGION_VERSION);
     else
-        snprintf(path, PATH_MAX, "/tmp/tessera-%d-%s.region", VERSION, tile ? tile : "container");
+        snprintf(path, PATH_MAX, "/tmp/tessera-%d-%s.region", REGION_VERSION, tile ? tile : "container");
 }
 
 static const char *enter_file(void) {
@@ -135,10 +113,10 @@ static const char *enter_file(void) {
         return "its lock is not let go of";
     const char *problem = NULL;
     if (region.file->magic == 0) {
-        region.file->version = VERSION;
-        region.file->magic = MAGIC;
+        region.file->version = REGION_VERSION;
+        region.file->magic = REGION_MAGIC;
     }
-    if (region.file->magic != MAGIC || region.file->version != VERSION) {
+    if (region.file->magic != REGION_MAGIC || region.file->version != REGION_VERSION) {
         problem = "it is no region of this version, remove it";
     } else if (take_slot()) {
         bury_the_dead();
@@ -149,7 +127,7 @@ static const char *enter_file(void) {
 }
 
 static void count_alone(const char *path, const char *problem) {
-    static file_t alone;
+    static region_file_t alone;
     say("%s cannot be shared: %s; the limit holds for each process alone", path, problem);
     shared_close();
     memset(&alone, 0, sizeof alone);
@@ -186,7 +164,7 @@ void region_join(void) {
     if (!atomic_load(&region.is_joined)) {
         char path[PATH_MAX];
         write_path(path);
-        const char *problem = shared_open(path, sizeof(file_t), (void **)&region.file);
+        const char *problem = shared_open(path, sizeof(region_file_t), (void **)&region.file);
         problem = problem ? problem : enter_file();
         if (problem)
             count_alone(path, problem);
@@ -280,4 +258,8 @@ uint64_t region_context_bytes(int card) {
 
 void region_learn_context_bytes(int card, uint64_t bytes) {
     atomic_store(&region.file->cards[card].context_bytes, bytes);
+}
+
+region_card_t *region_figures(int card) {
+    return &region.file->cards[card];
 }

@@ -10,6 +10,7 @@
 
 #include "cuda_api.h"
 #include "entries.h"
+#include "region_file.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -18,9 +19,9 @@
 #include <time.h>
 
 #define NO_CARD (-1)
-#define MOST_CARDS 32
+#define MOST_CARDS REGION_CARDS
 #define MOST_DEVICES 64
-#define UUID_LENGTH 48
+#define UUID_LENGTH REGION_UUID
 #define NO_LIMIT (UINT64_MAX / 2)
 #define PAGE ((uint64_t)2 << 20)
 
@@ -121,6 +122,9 @@ int region_is_over(int card, uint64_t cap);
 /* What a context takes of the card; 0 while nobody has measured it. */
 uint64_t region_context_bytes(int card);
 void region_learn_context_bytes(int card, uint64_t bytes);
+
+/* What is told of the card to the node's agent. */
+region_card_t *region_figures(int card);
 
 /* One process at a time, let go by the kernel at any death. Waits a bounded time; returns 0, or -1 without it. */
 int region_lock(void);

@@ -235,4 +235,4 @@ def test_without_a_place_of_our_own_the_one_of_hami_is_used(container):
     with container.machine.execute([str(TAKER), "dlsym", "fill", "50"], **environment) as program:
         assert program.communicate(timeout=PATIENCE_S)[0] == f"{ROOM_MIB}\n"
     assert not cache.exists(), "its own format is not ours"
-    assert cache.with_name("uid_main.cache.tessera-1").exists()
+    assert cache.with_name("uid_main.cache.tessera-2").exists()
