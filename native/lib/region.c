@@ -25,15 +25,16 @@ static struct {
     pthread_mutex_t mutex;
     _Atomic int is_joined;
     int is_alone;               /* the file cannot be shared */
+    shared_t shared;
     region_file_t *file;
     region_slot_t *own;
-} region = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+} region = {.mutex = PTHREAD_MUTEX_INITIALIZER, .shared = {.descriptor = -1}};
 
 /* ---- the lock ------------------------------------------------------------------------------------------------- */
 
 int region_lock(void) {
     pthread_mutex_lock(&region.mutex);
-    if (region.is_alone || shared_lock(LOCK_BYTE) == 0)
+    if (region.is_alone || shared_lock(&region.shared, LOCK_BYTE) == 0)
         return 0;
     pthread_mutex_unlock(&region.mutex);
     return -1;
@@ -41,7 +42,7 @@ int region_lock(void) {
 
 void region_unlock(void) {
     if (!region.is_alone)
-        shared_unlock(LOCK_BYTE);
+        shared_unlock(&region.shared, LOCK_BYTE);
     pthread_mutex_unlock(&region.mutex);
 }
 
@@ -58,7 +59,7 @@ static void empty(region_slot_t *slot) {
    and the kernel lets go of it at any death, and at an exec. */
 static int is_left_behind(int slot) {
     const region_slot_t *one = &region.file->slots[slot];
-    return one != region.own && atomic_load(&one->pid) != 0 && shared_is_free(SLOT_BYTE(slot));
+    return one != region.own && atomic_load(&one->pid) != 0 && shared_is_free(&region.shared, SLOT_BYTE(slot));
 }
 
 /* With the region locked, as whoever takes a slot has it. */
@@ -75,7 +76,7 @@ static void bury_the_dead(void) {
 static int is_to_be_had(int slot) {
     if (atomic_load(&region.file->slots[slot].pid) != 0)
         return 0;
-    return region.is_alone || shared_keep(SLOT_BYTE(slot)) == 0;
+    return region.is_alone || shared_keep(&region.shared, SLOT_BYTE(slot)) == 0;
 }
 
 static int take_slot(void) {
@@ -109,7 +110,7 @@ static void write_path(char *path) {
 }
 
 static const char *enter_file(void) {
-    if (shared_lock(LOCK_BYTE))
+    if (shared_lock(&region.shared, LOCK_BYTE))
         return "its lock is not let go of";
     const char *problem = NULL;
     if (region.file->magic == 0) {
@@ -122,14 +123,14 @@ static const char *enter_file(void) {
         bury_the_dead();
         problem = take_slot() ? "more processes than it has room for" : NULL;
     }
-    shared_unlock(LOCK_BYTE);
+    shared_unlock(&region.shared, LOCK_BYTE);
     return problem;
 }
 
 static void count_alone(const char *path, const char *problem) {
     static region_file_t alone;
     say("%s cannot be shared: %s; the limit holds for each process alone", path, problem);
-    shared_close();
+    shared_close(&region.shared);
     memset(&alone, 0, sizeof alone);
     region.is_alone = 1;
     region.file = &alone;
@@ -139,7 +140,7 @@ static void count_alone(const char *path, const char *problem) {
 /* A child has neither the memory nor the contexts of its parent, and no use of its slot. */
 static void forget_in_child(void) {
     pthread_mutex_init(&region.mutex, NULL);
-    shared_close();
+    shared_close(&region.shared);
     region.is_alone = 0;
     atomic_store(&region.is_joined, 0);
     blocks_forget_all();
@@ -164,7 +165,7 @@ void region_join(void) {
     if (!atomic_load(&region.is_joined)) {
         char path[PATH_MAX];
         write_path(path);
-        const char *problem = shared_open(path, sizeof(region_file_t), (void **)&region.file);
+        const char *problem = shared_open(&region.shared, path, sizeof(region_file_t), (void **)&region.file);
         problem = problem ? problem : enter_file();
         if (problem)
             count_alone(path, problem);

@@ -1,7 +1,7 @@
 /* The file behind the region: mapped, with locks on single bytes that the kernel lets go of at any death.
 
    A program may close descriptors that it does not know, and get the same number again for a file of its own. So before
-   each use it is looked at whether the descriptor is still the file. The mapping stays either way, and with it the
+   each use it is looked at whether the descriptor is still the file-> The mapping stays either way, and with it the
    locks: they belong to the opened file, which lives until nothing has it open or mapped. */
 #define _GNU_SOURCE
 #include "tessera.h"
@@ -15,74 +15,67 @@
 
 #define PATIENCE_MS 10000
 
-static struct {
-    int descriptor;
-    struct stat identity;
-    void *mapping;
-    size_t bytes;
-} file = {.descriptor = -1};
-
-static int is_ours(void) {
+static int is_ours(const shared_t *file) {
     struct stat found;
-    return file.descriptor != -1 && fstat(file.descriptor, &found) == 0 && found.st_ino == file.identity.st_ino &&
-           found.st_dev == file.identity.st_dev;
+    return file->descriptor != -1 && fstat(file->descriptor, &found) == 0 && found.st_ino == file->identity.st_ino &&
+           found.st_dev == file->identity.st_dev;
 }
 
 /* A new file gets its size, and its blocks, because a full disk would otherwise end the program that writes to it. */
-static const char *make_room(size_t bytes) {
+static const char *make_room(const shared_t *file, size_t bytes) {
     struct stat found;
-    if (fstat(file.descriptor, &found) == -1)
+    if (fstat(file->descriptor, &found) == -1)
         return strerror(errno);
     if (found.st_size != 0 && (size_t)found.st_size != bytes)
         return "it is no region of this version, remove it";
-    if (found.st_size == 0 && ftruncate(file.descriptor, (off_t)bytes) == -1)
+    if (found.st_size == 0 && ftruncate(file->descriptor, (off_t)bytes) == -1)
         return strerror(errno);
-    if (fallocate(file.descriptor, 0, 0, (off_t)bytes) == -1 && errno == ENOSPC)
+    if (fallocate(file->descriptor, 0, 0, (off_t)bytes) == -1 && errno == ENOSPC)
         return strerror(errno);
     return NULL;
 }
 
-/* One that is there is opened as such: in a /tmp with the sticky bit a kernel may refuse O_CREAT on another's file. */
+/* One that is there is opened as such: in a /tmp with the sticky bit a kernel may refuse O_CREAT on another's file-> */
 static int open_or_make(const char *path) {
     int descriptor = open(path, O_RDWR | O_CLOEXEC);
     return descriptor == -1 && errno == ENOENT ? open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) : descriptor;
 }
 
-const char *shared_open(const char *path, size_t bytes, void **mapping) {
-    file.descriptor = open_or_make(path);
-    if (file.descriptor == -1 || fstat(file.descriptor, &file.identity) == -1)
+const char *shared_open(shared_t *file, const char *path, size_t bytes, void **mapping) {
+    file->descriptor = open_or_make(path);
+    if (file->descriptor == -1 || fstat(file->descriptor, &file->identity) == -1)
         return strerror(errno);
-    fchmod(file.descriptor, 0666);      /* for processes of other users; refused to all but its owner */
-    const char *problem = make_room(bytes);
+    fchmod(file->descriptor, 0666);      /* for processes of other users; refused to all but its owner */
+    const char *problem = make_room(file, bytes);
     if (problem)
         return problem;
-    *mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor, 0);
+    *mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->descriptor, 0);
     if (*mapping == MAP_FAILED)
         return strerror(errno);
-    file.mapping = *mapping;
-    file.bytes = bytes;
+    file->mapping = *mapping;
+    file->bytes = bytes;
     return NULL;
 }
 
-void shared_close(void) {
-    if (file.mapping)
-        munmap(file.mapping, file.bytes);
-    if (is_ours())
-        close(file.descriptor);
-    file.mapping = NULL;
-    file.descriptor = -1;
+void shared_close(shared_t *file) {
+    if (file->mapping)
+        munmap(file->mapping, file->bytes);
+    if (is_ours(file))
+        close(file->descriptor);
+    file->mapping = NULL;
+    file->descriptor = -1;
 }
 
-static int lock_byte(int command, short type, off_t byte) {
+static int lock_byte(const shared_t *file, int command, short type, off_t byte) {
     struct flock wish = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
-    int result = is_ours() ? fcntl(file.descriptor, command, &wish) : -1;
+    int result = is_ours(file) ? fcntl(file->descriptor, command, &wish) : -1;
     return command == F_OFD_GETLK && result == 0 ? wish.l_type != F_UNLCK : result;
 }
 
-int shared_lock(off_t byte) {
+int shared_lock(const shared_t *file, off_t byte) {
     struct timespec pause = {.tv_nsec = 1000000};
-    for (int waited_ms = 0; waited_ms < PATIENCE_MS && is_ours(); waited_ms++) {
-        if (lock_byte(F_OFD_SETLK, F_WRLCK, byte) == 0)
+    for (int waited_ms = 0; waited_ms < PATIENCE_MS && is_ours(file); waited_ms++) {
+        if (lock_byte(file, F_OFD_SETLK, F_WRLCK, byte) == 0)
             return 0;
         if (errno != EAGAIN && errno != EACCES && errno != EINTR)
             return -1;
@@ -91,14 +84,14 @@ int shared_lock(off_t byte) {
     return -1;
 }
 
-int shared_keep(off_t byte) {
-    return lock_byte(F_OFD_SETLK, F_WRLCK, byte);
+int shared_keep(const shared_t *file, off_t byte) {
+    return lock_byte(file, F_OFD_SETLK, F_WRLCK, byte);
 }
 
-void shared_unlock(off_t byte) {
-    lock_byte(F_OFD_SETLK, F_UNLCK, byte);
+void shared_unlock(const shared_t *file, off_t byte) {
+    lock_byte(file, F_OFD_SETLK, F_UNLCK, byte);
 }
 
-int shared_is_free(off_t byte) {
-    return lock_byte(F_OFD_GETLK, F_WRLCK, byte) == 0;
+int shared_is_free(const shared_t *file, off_t byte) {
+    return lock_byte(file, F_OFD_GETLK, F_WRLCK, byte) == 0;
 }

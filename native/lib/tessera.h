@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -79,21 +80,29 @@ int has_entry(const char *name, void **entry);
 /* Call a real entry from the entry that stands before it. */
 #define CALL(name, ...) (load_cuda() == 0 && real.name ? real.name(__VA_ARGS__) : CUDA_ERROR_NOT_SUPPORTED)
 
-/* ---- shared_file.c: the file behind the region ---- */
+/* ---- shared_file.c: a file that processes share ---- */
+
+/* A descriptor of -1 is no file. */
+typedef struct {
+    int descriptor;
+    struct stat identity;
+    void *mapping;
+    size_t bytes;
+} shared_t;
 
 /* Returns NULL, or what stands in the way. The file is made where it is missing; all zero at first. */
-const char *shared_open(const char *path, size_t bytes, void **mapping);
-void shared_close(void);
+const char *shared_open(shared_t *file, const char *path, size_t bytes, void **mapping);
+void shared_close(shared_t *file);
 
 /* Not between threads. Waits a bounded time; returns 0, or -1 without the lock. */
-int shared_lock(off_t byte);
-void shared_unlock(off_t byte);
+int shared_lock(const shared_t *file, off_t byte);
+void shared_unlock(const shared_t *file, off_t byte);
 
 /* The lock for as long as the file is mapped, without waiting. Returns 0, or -1 without it. */
-int shared_keep(off_t byte);
+int shared_keep(const shared_t *file, off_t byte);
 
 /* Whether nobody has the lock, as far as that can be said. */
-int shared_is_free(off_t byte);
+int shared_is_free(const shared_t *file, off_t byte);
 
 /* ---- region.c: figures that all processes of the container share ---- */
 
