@@ -138,9 +138,14 @@ static CUresult look_after(CUdevice device, CUresult result) {
     return result;
 }
 
+static CUcontext primary_of(CUdevice device) {
+    return device < 0 || device >= MOST_DEVICES ? NULL : primaries[device];
+}
+
 #define END_PRIMARY(name)                                                                                              \
     CUresult name(CUdevice device) {                                                                                   \
         pthread_mutex_lock(&mutex);                                                                                    \
+        lanes_drop_context(primary_of(device));                                                                        \
         CUresult result = look_after(device, CALL(name, device));                                                      \
         pthread_mutex_unlock(&mutex);                                                                                  \
         return result;                                                                                                 \
@@ -186,6 +191,7 @@ CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned int flags
 }
 
 CUresult cuCtxDestroy_v2(CUcontext context) {
+    lanes_drop_context(context);
     CUresult result = CALL(cuCtxDestroy_v2, context);
     if (result == CUDA_SUCCESS)
         bury_context(context);

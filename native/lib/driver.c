@@ -17,7 +17,8 @@ typedef struct {
 
 #define HOOKED_ROW(entry_name) {#entry_name, (void **)&real.entry_name, (void *)(uintptr_t)&entry_name},
 #define ASKED_ROW(entry_name) {#entry_name, (void **)&real.entry_name, NULL},
-static const row_t cuda_rows[] = {CUDA_HOOKED(HOOKED_ROW) CUDA_ASKED(ASKED_ROW)};
+static const row_t cuda_rows[] = {CUDA_HOOKED(HOOKED_ROW) CUDA_ASKED(ASKED_ROW)
+                                 LAUNCH_HOOKED(HOOKED_ROW) LAUNCH_ASKED(ASKED_ROW)};
 static const row_t nvml_rows[] = {NVML_HOOKED(HOOKED_ROW) NVML_ASKED(ASKED_ROW)};
 
 typedef struct {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,11 +20,20 @@
 #define LOOK_PERIOD_MS 10
 #define LONGEST_FILE 16384
 #define UNREADABLE (NO_LIMIT + 1)
+#define UNREADABLE_PERCENT (-1)
+#define LEAST_PERCENT 1         /* where no share is known, and one should be */
+#define HAMI_SHARE "CUDA_DEVICE_SM_LIMIT"
 
 typedef struct {
     char uuid[UUID_LENGTH];
     uint64_t bytes;
+    int share_percent;
 } line_t;
+
+/* How the share of GPU time is meant, and who goes first. */
+typedef struct {
+    int is_generous, is_off, priority;
+} manner_t;
 
 static struct {
     pthread_mutex_t mutex;
@@ -35,7 +45,10 @@ static struct {
     uint64_t strictest;
     int has_complained;
     _Atomic uint64_t known[MOST_CARDS];         /* by card, the limit and one; 0 where it was not yet looked for */
-} limits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .strictest = NO_LIMIT};
+    manner_t manner;
+    int strictest_percent;
+    compute_limit_t compute[MOST_CARDS];
+} limits = {.mutex = PTHREAD_MUTEX_INITIALIZER, .strictest = NO_LIMIT, .strictest_percent = 100};
 
 /* ---- figures -------------------------------------------------------------------------------------------------- */
 
@@ -73,6 +86,32 @@ static uint64_t read_hami(const char *text) {
     return read_figure(text, "kmg", shifts, 0);
 }
 
+/* 0 is no limit, and so is all of the card. What cannot be read is the least that there is. */
+static int read_percent(const char *text) {
+    char *end;
+    unsigned long figure = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+    if (*text < '0' || *text > '9' || *end != '\0' || figure > 100)
+        return UNREADABLE_PERCENT;
+    int percent = figure == 0 ? 100 : (int)figure;
+    if (percent < limits.strictest_percent)
+        limits.strictest_percent = percent;
+    return percent;
+}
+
+static manner_t read_manner(const char *policy, const char *priority) {
+    manner_t manner = {0};
+    if (policy && strcasecmp(policy, "default") == 0)
+        manner.is_generous = 1;
+    else if (policy && strcasecmp(policy, "disable") == 0)
+        manner.is_off = 1;
+    else if (policy && *policy && strcasecmp(policy, "force"))
+        complain_once("the policy of cores", policy, "force, default or disable");
+    if (priority && (*priority < '0' || *priority > '9'))
+        complain_once("the priority", priority, "0 or 1");
+    manner.priority = priority && *priority >= '0' && *priority <= '9' ? atoi(priority) : 0;
+    return manner;
+}
+
 static uint64_t learn(uint64_t bytes) {
     if (bytes < limits.strictest)
         limits.strictest = bytes;
@@ -86,7 +125,7 @@ static const char *path_of_file(void) {
     return chosen && access(MOUNTED_FILE, F_OK) ? chosen : MOUNTED_FILE;
 }
 
-/* `card <uuid>` and then pairs of a word and its value, of which one is wanted. */
+/* `card <uuid>` and then pairs of a word and its value. */
 static void read_card(char *rest) {
     char *uuid = strsep(&rest, " "), *word;
     if (uuid == NULL || limits.count == MOST_CARDS)
@@ -94,18 +133,24 @@ static void read_card(char *rest) {
     line_t *line = &limits.lines[limits.count++];
     snprintf(line->uuid, sizeof line->uuid, "%s", uuid);
     line->bytes = UNREADABLE;
+    line->share_percent = 100;
     while ((word = strsep(&rest, " ")) != NULL) {
         char *value = strsep(&rest, " ");
         if (strcmp(word, "memory_mib") == 0 && value)
             line->bytes = read_mib(value);
+        if (strcmp(word, "cores_percent") == 0 && value)
+            line->share_percent = read_percent(value);
     }
     learn(line->bytes);
     if (line->bytes == UNREADABLE)
         complain_once(path_of_file(), uuid, "memory_mib and a whole number of MiB after the card");
+    if (line->share_percent == UNREADABLE_PERCENT)
+        complain_once(path_of_file(), uuid, "cores_percent and a whole number up to 100 after the card");
 }
 
 static void parse(char *text) {
     char *line, *rest = text;
+    const char *policy = NULL, *priority = NULL;
     limits.count = 0;
     limits.is_complete = 0;
     while ((line = strsep(&rest, "\n")) != NULL) {
@@ -113,7 +158,12 @@ static void parse(char *text) {
             limits.is_complete = 1;
         else if (strncmp(line, "card ", 5) == 0)
             read_card(line + 5);
+        else if (strncmp(line, "cores_policy ", 13) == 0)
+            policy = line + 13;
+        else if (strncmp(line, "priority ", 9) == 0)
+            priority = line + 9;
     }
+    limits.manner = read_manner(policy, priority);
     if (!limits.is_complete)
         complain_once(path_of_file(), "no line with a version", "the limits of a tile");
 }
@@ -175,6 +225,49 @@ static uint64_t limit_in_variables(int position) {
     return found == NO_LIMIT ? of_all : found;
 }
 
+/* ---- its share of GPU time ------------------------------------------------------------------------------------ */
+
+static int share_in_file(const char *uuid) {
+    for (int line = 0; line < limits.count; line++)
+        if (strcmp(limits.lines[line].uuid, uuid) == 0)
+            return limits.lines[line].share_percent;
+    return limits.is_complete ? 100 : UNREADABLE_PERCENT;
+}
+
+static int share_in_variables(int position) {
+    char name[sizeof HAMI_SHARE + 16];
+    snprintf(name, sizeof name, "%s_%d", HAMI_SHARE, position);
+    const char *text = position >= 0 && getenv(name) ? getenv(name) : getenv(HAMI_SHARE);
+    int percent = text ? read_percent(text) : 100;
+    if (percent == UNREADABLE_PERCENT)
+        complain_once(HAMI_SHARE, *text ? text : "nothing", "a whole number up to 100");
+    return percent;
+}
+
+static compute_limit_t find_compute(int card) {
+    int has_file = limits.seen.st_ino != 0;
+    if (!has_file)
+        limits.manner = read_manner(getenv("GPU_CORE_UTILIZATION_POLICY"), getenv("CUDA_TASK_PRIORITY"));
+    int percent = has_file ? share_in_file(region_uuid(card)) : share_in_variables(position_of_card(card));
+    if (percent == UNREADABLE_PERCENT)
+        percent = limits.strictest_percent < 100 ? limits.strictest_percent : LEAST_PERCENT;
+    return (compute_limit_t){
+        .share_percent = percent == 100 || limits.manner.is_off ? 0 : percent,
+        .is_generous = limits.manner.is_generous,
+        .priority = limits.manner.priority,
+    };
+}
+
+compute_limit_t compute_limit_of(int card) {
+    limit_of(card);
+    pthread_mutex_lock(&limits.mutex);
+    compute_limit_t limit = limits.compute[card];
+    pthread_mutex_unlock(&limits.mutex);
+    return limit;
+}
+
+/* ---- of a card, all of it ------------------------------------------------------------------------------------- */
+
 static uint64_t find_limit(int card) {
     int has_file = limits.seen.st_ino != 0;
     uint64_t bytes = has_file ? limit_in_file(region_uuid(card)) : limit_in_variables(position_of_card(card));
@@ -183,14 +276,19 @@ static uint64_t find_limit(int card) {
     return bytes;
 }
 
+static void learn_card(int card) {
+    limits.compute[card] = find_compute(card);
+    atomic_store(&limits.known[card], find_limit(card) + 1);
+}
+
 static void look(int card) {
     pthread_mutex_lock(&limits.mutex);
     if (read_file())
         for (int one = 0; one < MOST_CARDS; one++)
             if (atomic_load(&limits.known[one]))
-                atomic_store(&limits.known[one], find_limit(one) + 1);
+                learn_card(one);
     if (atomic_load(&limits.known[card]) == 0)
-        atomic_store(&limits.known[card], find_limit(card) + 1);
+        learn_card(card);
     pthread_mutex_unlock(&limits.mutex);
 }
 

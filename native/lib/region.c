@@ -149,6 +149,10 @@ static void forget_in_child(void) {
     forget_contexts();
     forget_devices();
     forget_limits();
+    forget_gates();
+    forget_timekeeper();
+    forget_sample();
+    forget_captures();
 }
 
 static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
@@ -259,6 +263,11 @@ uint64_t region_context_bytes(int card) {
 
 void region_learn_context_bytes(int card, uint64_t bytes) {
     atomic_store(&region.file->cards[card].context_bytes, bytes);
+}
+
+int region_identity(struct stat *identity) {
+    *identity = region.shared.identity;
+    return region.is_alone ? -1 : 0;
 }
 
 region_card_t *region_figures(int card) {

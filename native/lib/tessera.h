@@ -10,6 +10,8 @@
 
 #include "cuda_api.h"
 #include "entries.h"
+#include "launch_api.h"
+#include "launch_entries.h"
 #include "region_file.h"
 
 #include <stdatomic.h>
@@ -55,6 +57,8 @@ dlvsym_t *real_dlvsym(void);
 typedef struct {
     CUDA_HOOKED(REAL_ENTRY)
     CUDA_ASKED(REAL_ENTRY)
+    LAUNCH_HOOKED(REAL_ENTRY)
+    LAUNCH_ASKED(REAL_ENTRY)
     NVML_HOOKED(REAL_ENTRY)
     NVML_ASKED(REAL_ENTRY)
 } real_t;
@@ -132,6 +136,9 @@ int region_is_over(int card, uint64_t cap);
 uint64_t region_context_bytes(int card);
 void region_learn_context_bytes(int card, uint64_t bytes);
 
+/* Which file it is, so that containers can be told apart. Returns 0, or -1 where it is not shared. */
+int region_identity(struct stat *identity);
+
 /* What is told of the card to the node's agent. */
 region_card_t *region_figures(int card);
 
@@ -144,6 +151,12 @@ void region_unlock(void);
 /* What the container may have of the card, in bytes; NO_LIMIT where nothing limits it. Looks now and then whether the
    tile's file has changed. */
 uint64_t limit_of(int card);
+
+/* Its share of the card's time; 0 percent where nothing limits it. `is_generous`: it may use what others leave. */
+typedef struct {
+    int share_percent, is_generous, priority;
+} compute_limit_t;
+compute_limit_t compute_limit_of(int card);
 void forget_limits(void);
 
 /* ---- devices.c ---- */
@@ -225,6 +238,15 @@ int trim_pools(int card);
 /* Count again what the pools have, because the driver lets go by itself. */
 void settle_pools(int card);
 void forget_pools(void);
+
+/* ---- the share of GPU time (compute.h) ---- */
+
+/* The context is about to go, or may be: what is measured in it ends. */
+void lanes_drop_context(CUcontext context);
+void forget_gates(void);
+void forget_timekeeper(void);
+void forget_sample(void);
+void forget_captures(void);
 
 /* ---- contexts.c ---- */
 

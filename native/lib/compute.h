@@ -1,0 +1,251 @@
+/* What the parts that keep a container to its share of GPU time share with each other.
+
+   GPU time is measured by events around segments of launches (segments.c), predicted from what kernels took before
+   (costs.c), paid from a budget that all processes of the container have in common (tenants.c), and spent in turns where
+   several tenants could each fill the card (turns.c). Whoever has no share to keep to goes past all of it. */
+
+#ifndef TESSERA_COMPUTE_H
+#define TESSERA_COMPUTE_H
+
+#include "card_file.h"
+#include "tessera.h"
+
+#include <pthread.h>
+
+#define MICROSECOND ((int64_t)1000)
+#define MILLISECOND ((int64_t)1000000)
+#define SEGMENT_NS (500 * MICROSECOND)
+
+static inline int64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- costs.c: what a launch takes ---- */
+
+typedef struct {
+    uint64_t key;               /* of the kernel and its size, or of the graph */
+    double ns;
+    uint32_t seen;              /* 0: never measured, `ns` is a guess */
+    uint8_t is_collective;      /* waits on the card for other ranks */
+} cost_t;
+
+/* Of a kernel with this much to do, or a graph, or a copy. Never NULL; beyond the table's room they share one. */
+struct gate;
+cost_t *cost_of(struct gate *gate, const void *what, uint64_t size);
+
+/* `measured` came out for launches that were expected to take `expected`. `is_disturbed`: others used the card at the
+   same time, so it is at most that. */
+void costs_learn(cost_t *const *costs, int count, double expected, double measured, int is_disturbed);
+
+/* ---- tenants.c: who shares the card ---- */
+
+typedef struct {
+    shared_t shared;
+    card_file_t *file;
+    card_tenant_t *own;
+    card_member_t *self;
+} tenancy_t;
+
+/* Join the card's file, or a private one where there is none. */
+void tenancy_join(tenancy_t *tenancy, int card);
+void tenancy_leave_in_child(tenancy_t *tenancy);
+
+/* Fill the budget up to `t`, in whole frames that suit the tenant's kernels. */
+void budget_refill(tenancy_t *tenancy, int64_t t);
+int64_t budget_frame_ns(const tenancy_t *tenancy, int64_t t);
+int64_t budget_quota_ns(const tenancy_t *tenancy, int64_t t);
+
+/* How much of [from, to) no process of the tenant has paid for; from now on it counts as paid. */
+int64_t budget_unpaid(tenancy_t *tenancy, int64_t from, int64_t to);
+void budget_pay(tenancy_t *tenancy, int64_t ns, int is_generous);
+
+/* What all processes of the tenant have in flight, this one with `own_ns`. */
+int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t);
+
+int tenant_is_heavy(const card_tenant_t *tenant, int64_t t);
+
+/* Whether others use the card at the same time, outside turns, so that elapsed time is not this tenant's alone. */
+int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t);
+
+/* Whether another one waits that has time left to use. */
+int tenant_has_rivals(const tenancy_t *tenancy, int64_t t);
+
+/* Whether one that goes before this one uses the card. */
+int tenant_must_yield(const tenancy_t *tenancy, int64_t t);
+
+/* ---- turns.c ---- */
+
+/* Whether this tenant and another could each fill the card, so that they must take turns. */
+int turns_are_needed(const tenancy_t *tenancy, int64_t t);
+int turn_is_own(const tenancy_t *tenancy);
+int64_t turn_left_ns(const tenancy_t *tenancy, int64_t t);
+int turn_take(tenancy_t *tenancy, int64_t t);
+int turn_is_used_up(const tenancy_t *tenancy, int64_t t, int64_t in_flight_ns);
+void turn_keep(tenancy_t *tenancy, int64_t until);
+void turn_renew(tenancy_t *tenancy, int64_t t);
+void turn_end(tenancy_t *tenancy, int64_t t);
+void turn_announce_end(tenancy_t *tenancy);
+
+/* Wait until the bell rings, at most `ns`. */
+void turn_await(tenancy_t *tenancy, uint32_t heard, int64_t ns);
+
+/* ---- segments.c, lanes.c: launches that are measured together, stream by stream ---- */
+
+#define MOST_KEYS 8
+#define LANE_SEGMENTS 32
+
+typedef struct {
+    CUevent begin, end;
+    int64_t opened_ns, closed_ns;       /* of the host, when the events were recorded */
+    int64_t expected_ns;
+    cost_t *costs[MOST_KEYS];
+    int cost_count;
+    uint8_t is_measured, is_first, is_sampled;  /* has events; has a launch of unknown cost; was held back before */
+} segment_t;
+
+/* The clock of a context's events, and how it maps to the host's. */
+typedef struct {
+    CUcontext context;
+    CUevent newest;             /* the last event that was seen done */
+    double newest_ns, lag_ns;   /* on the host's scale; the least by which an event came after its recording */
+    int64_t looked_ns;
+} timeline_t;
+
+typedef struct lane {
+    CUstream stream;
+    pthread_t thread;           /* that made it; it has a default stream of its own */
+    timeline_t *timeline;       /* NULL: the lane is free */
+    struct gate *gate;
+    segment_t segments[LANE_SEGMENTS];
+    unsigned int head, tail;    /* the open one, if any, is at head */
+    int is_open;
+    int64_t left_ns, until_ns;  /* the open segment takes launches as long as both last */
+    int64_t used_ns;            /* last, for finding one to give to another stream */
+} lane_t;
+
+#define COST_ROOM 1024           /* a power of two */
+#define MOST_LANES 64
+#define MOST_TIMELINES 8
+
+/* A card as this process uses it. All under the mutex. */
+typedef struct gate {
+    pthread_mutex_t mutex;
+    int card;
+    tenancy_t tenancy;
+    int share;                  /* in percent, 0 without a limit */
+    int is_generous;            /* others' unused time may be used */
+    _Atomic int is_asked;       /* whether launches on this card must ask */
+    _Atomic int64_t refreshed_ns;
+    cost_t costs[COST_ROOM], other_costs;
+    lane_t *lanes[MOST_LANES];
+    int lane_count;
+    timeline_t timelines[MOST_TIMELINES];
+    int64_t in_flight_ns;
+    int64_t done_ns;            /* when the last known work was done */
+    int64_t launched_ns;
+    int waiting;                /* launches that wait */
+    /* Since window_ns: what the card did for this process, and what the process did itself and waited for the card. */
+    int64_t window_ns;
+    double window_cost, window_host, window_blocked, demand;
+    int wants_sample, samples;
+    int64_t sampled_ns;
+} gate_t;
+
+/* NULL where the card has none yet; gate_of_card makes it. */
+gate_t *gate_at(int card);
+gate_t *gate_of_card(int card);
+
+/* All of the following with the gate's mutex, unless it says otherwise. */
+lane_t *lane_of(gate_t *gate, CUstream stream, CUcontext context);
+
+/* Threads must look for their lane anew. */
+void lanes_forget(void);
+void lanes_drop_stream(CUstream stream);        /* without the mutex */
+
+/* Begin to measure on the lane, with room for launches of so much. */
+void segment_open(lane_t *lane, int64_t t, int64_t room_ns);
+void segment_add(lane_t *lane, cost_t *cost, int64_t t);
+void segment_close(lane_t *lane, int64_t t);
+
+/* Pay what is expected: of the open segment, because nobody will see its end, and of one that is under way. */
+void segment_abandon(lane_t *lane);
+void segment_write_off(lane_t *lane, segment_t *segment);
+
+/* Pay for what is done. */
+void segments_collect(gate_t *gate, int64_t t);
+int gate_is_drained(const gate_t *gate);
+
+/* ---- samples.c: the true time of launches that come one by one ---- */
+
+#define SAMPLE_NS (80 * MICROSECOND)
+
+/* Hold back what is launched on the lane from now on. Returns whether it is. */
+int sample_begin(lane_t *lane, int64_t t);
+
+/* Returns whether all of it was held until now. */
+int sample_end(lane_t *lane);
+
+/* Since when something is held; 0: nothing. */
+int64_t sample_since(void);
+
+/* Without a call to the driver, from any thread and without the mutex. */
+void sample_let_go(void);
+void sample_forget_context(CUcontext context);
+
+/* ---- gate.c ---- */
+
+extern _Atomic int gate_is_shut;
+extern _Atomic uint64_t gate_looked_ms;
+int gate_look_again(void);
+
+/* Whether launches go by without asking. */
+static inline int gate_is_open(void) {
+    if (atomic_load_explicit(&gate_is_shut, memory_order_relaxed))
+        return 0;
+    if (coarse_ms() - atomic_load_explicit(&gate_looked_ms, memory_order_relaxed) < 10)
+        return 1;
+    return !gate_look_again();
+}
+
+/* The stream that an entry means: 0 is another one in the variants for streams of threads. */
+static inline CUstream of_thread(CUstream stream) {
+    return stream == NULL ? PER_THREAD_STREAM : stream;
+}
+
+static inline CUstream of_all(CUstream stream) {
+    return stream;
+}
+
+/* Before a launch on the stream. Returns a lane to leave with after it, or NULL. */
+lane_t *gate_enter(CUstream stream, const void *what, uint64_t size);
+void gate_leave(lane_t *lane);
+
+/* What goes to the stream now takes no time of the card's processors. */
+void gate_set_apart(CUstream stream);
+
+/* The calling thread has waited for the card. */
+void gate_was_blocked(int64_t ns);
+void gate_pay(gate_t *gate, int64_t ns);
+
+/* Nothing is measured from here to the next launch. */
+void gates_close_segments(void);
+
+/* ---- timekeeper.c ---- */
+
+void timekeeper_wake(void);
+
+/* ---- captures.c ---- */
+
+extern _Atomic int captures_open;
+int stream_is_capturing(CUstream stream);
+
+/* Around calls of the library's own, which must break no capture of the program's. */
+typedef struct {
+    int mode, is_changed;
+} capture_guard_t;
+capture_guard_t captures_guard(void);
+void captures_unguard(capture_guard_t guard);
+
+#endif

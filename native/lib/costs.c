@@ -1,0 +1,52 @@
+/* What launches take on the card, learnt from segments of them. A guess for a new one is never trusted with company: the
+   gate measures it alone first. */
+#include "compute.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define PROBES 8
+#define GUESS_NS 20000.0
+#define FIRST_ONES 4            /* of which each counts much */
+#define CREEP 1.01              /* how fast a cost rises while others use the card too */
+
+/* Collectives wait on the card for ranks that may be kept off it; those must never wait here. */
+static int is_collective(const void *what) {
+    const char *name = NULL;
+    if (real.cuFuncGetName == NULL || real.cuFuncGetName(&name, what) != CUDA_SUCCESS || name == NULL)
+        return 0;
+    return strncmp(name, "nccl", 4) == 0;
+}
+
+cost_t *cost_of(gate_t *gate, const void *what, uint64_t size) {
+    uint64_t key = ((uint64_t)(uintptr_t)what ^ size * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
+    key = key ? key : 1;
+    for (unsigned int probe = 0; probe < PROBES; probe++) {
+        cost_t *cost = &gate->costs[((key >> 40) + probe) & (COST_ROOM - 1)];
+        if (cost->key == key)
+            return cost;
+        if (cost->key == 0) {
+            *cost = (cost_t){.key = key, .ns = GUESS_NS, .is_collective = (uint8_t)is_collective(what)};
+            return cost;
+        }
+    }
+    if (gate->other_costs.key == 0)
+        gate->other_costs = (cost_t){.key = 1, .ns = GUESS_NS};
+    return &gate->other_costs;
+}
+
+/* In several kernels each is held to have its part in the error. What others disturbed can only be too long, so it is
+   believed at once where it is shorter and hardly where it is longer. */
+void costs_learn(cost_t *const *costs, int count, double expected, double measured, int is_disturbed) {
+    double ratio = expected > 0 ? measured / expected : 1;
+    for (int one = 0; one < count; one++) {
+        cost_t *cost = costs[one];
+        double weight = cost->seen < FIRST_ONES ? 1.0 / (cost->seen + 1) : 0.2, step = 1 + weight * (ratio - 1);
+        if (is_disturbed && cost->seen && step > CREEP)
+            step = CREEP;
+        cost->ns *= step;
+        if (cost->ns < 100)
+            cost->ns = 100;
+        cost->seen++;
+    }
+}

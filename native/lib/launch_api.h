@@ -1,0 +1,107 @@
+/* The driver's interface to launch work and to wait for it, as far as the library touches it. */
+
+#ifndef TESSERA_LAUNCH_API_H
+#define TESSERA_LAUNCH_API_H
+
+#include "cuda_api.h"
+
+#define CUDA_ERROR_NOT_READY ((CUresult)600)
+#define LEGACY_STREAM ((CUstream)1)
+#define PER_THREAD_STREAM ((CUstream)2)
+#define HOST_PORTABLE 1u
+#define HOST_MAPPED 2u
+#define WAIT_UNTIL_GREATER_OR_EQUAL 0u
+
+typedef struct CUevent_st *CUevent;
+typedef struct CUfunc_st *CUfunction;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
+
+typedef struct {
+    unsigned int grid[3], block[3], shared_bytes;
+    CUstream stream;
+} CUlaunchConfig;
+
+typedef struct {
+    CUfunction function;
+    unsigned int grid[3], block[3], shared_bytes;
+    CUstream stream;
+    void **parameters;
+} CUDA_LAUNCH_PARAMS;
+
+#define LAUNCH_PARAMETERS                                                                                              \
+    CUfunction function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,          \
+        unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, CUstream stream, void **parameters
+
+API CUresult cuLaunchKernel(LAUNCH_PARAMETERS, void **extra);
+API CUresult cuLaunchKernel_ptsz(LAUNCH_PARAMETERS, void **extra);
+API CUresult cuLaunchKernelEx(const CUlaunchConfig *wish, CUfunction function, void **parameters, void **extra);
+API CUresult cuLaunchKernelEx_ptsz(const CUlaunchConfig *wish, CUfunction function, void **parameters, void **extra);
+API CUresult cuLaunchCooperativeKernel(LAUNCH_PARAMETERS);
+API CUresult cuLaunchCooperativeKernel_ptsz(LAUNCH_PARAMETERS);
+API CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *wishes, unsigned int count, unsigned int flags);
+API CUresult cuLaunch(CUfunction function);
+API CUresult cuLaunchGrid(CUfunction function, int width, int height);
+API CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream);
+API CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream);
+API CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream);
+
+API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+API CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+API CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream);
+API CUresult cuMemsetD8Async_ptsz(CUdeviceptr to, unsigned char value, size_t count, CUstream stream);
+API CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
+API CUresult cuMemsetD16Async_ptsz(CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
+API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
+API CUresult cuMemsetD32Async_ptsz(CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
+
+API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
+API CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
+API CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
+API CUresult cuMemcpyDtoHAsync_v2_ptsz(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
+API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+API CUresult cuMemcpyAsync_ptsz(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+API CUresult cuMemcpy2DAsync_v2(const void *wish, CUstream stream);
+API CUresult cuMemcpy2DAsync_v2_ptsz(const void *wish, CUstream stream);
+API CUresult cuMemcpy3DAsync_v2(const void *wish, CUstream stream);
+API CUresult cuMemcpy3DAsync_v2_ptsz(const void *wish, CUstream stream);
+API CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes);
+API CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr to, const void *from, size_t bytes);
+API CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
+API CUresult cuMemcpyDtoH_v2_ptds(void *to, CUdeviceptr from, size_t bytes);
+API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes);
+API CUresult cuMemcpy_ptds(CUdeviceptr to, CUdeviceptr from, size_t bytes);
+
+API CUresult cuStreamSynchronize(CUstream stream);
+API CUresult cuStreamSynchronize_ptsz(CUstream stream);
+API CUresult cuEventSynchronize(CUevent event);
+API CUresult cuCtxSynchronize(void);
+API CUresult cuCtxSynchronize_v2(CUcontext context);
+API CUresult cuStreamDestroy(CUstream stream);
+API CUresult cuStreamDestroy_v2(CUstream stream);
+
+API CUresult cuStreamBeginCapture(CUstream stream);
+API CUresult cuStreamBeginCapture_ptsz(CUstream stream);
+API CUresult cuStreamBeginCapture_v2(CUstream stream, int mode);
+API CUresult cuStreamBeginCapture_v2_ptsz(CUstream stream, int mode);
+API CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const void *needs, const void *edges,
+                                         size_t count, int mode);
+API CUresult cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph, const void *needs, const void *edges,
+                                              size_t count, int mode);
+API CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
+API CUresult cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph);
+
+CUresult cuEventCreate(CUevent *event, unsigned int flags);
+CUresult cuEventRecord(CUevent event, CUstream stream);
+CUresult cuEventQuery(CUevent event);
+CUresult cuEventElapsedTime(float *ms, CUevent begin, CUevent end);
+CUresult cuEventDestroy_v2(CUevent event);
+CUresult cuStreamIsCapturing(CUstream stream, int *status);
+CUresult cuThreadExchangeStreamCaptureMode(int *mode);
+CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags);
+CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags);
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *memory, unsigned int flags);
+CUresult cuCtxSetCurrent(CUcontext context);
+CUresult cuFuncGetName(const char **name, const void *function);
+
+#endif

@@ -1,0 +1,97 @@
+/* Samples: what launches really take that come one by one, so that the card is idle between them.
+
+   A few of them are held back behind a flag and then run back to back between two events. The flag is memory of the
+   host: it is set with a plain store, from any thread and without the driver, so nothing that is held can stay so because
+   the driver is busy. Whoever waits for the card lets go first, and the timekeeper does after a fraction of a
+   millisecond. */
+#define _GNU_SOURCE
+#include "compute.h"
+
+#include <string.h>
+
+#define SPACING_FIRST_NS (1 * MILLISECOND)
+#define SPACING_NS (15 * MILLISECOND)
+#define SPACING_LATER_NS (60 * MILLISECOND)
+#define JITTER_NS (5 * MILLISECOND)             /* so that it does not keep step with the program */
+#define FEW 20
+#define MANY 200
+
+static struct {
+    CUcontext context;          /* that the flag was made in */
+    _Atomic uint32_t *flag;
+    CUdeviceptr address;
+    uint32_t value;
+    _Atomic(lane_t *) lane;     /* that is held */
+    _Atomic int64_t since_ns;
+    int is_impossible;
+} held;
+
+static int make_flag(CUcontext context) {
+    void *memory = NULL;
+    if (held.is_impossible || real.cuStreamWaitValue32_v2 == NULL || real.cuMemHostAlloc == NULL ||
+        real.cuMemHostGetDevicePointer_v2 == NULL ||
+        real.cuMemHostAlloc(&memory, 64, HOST_PORTABLE | HOST_MAPPED) != CUDA_SUCCESS ||
+        real.cuMemHostGetDevicePointer_v2(&held.address, memory, 0) != CUDA_SUCCESS) {
+        held.is_impossible = 1;
+        return -1;
+    }
+    held.flag = memory;
+    held.context = context;
+    held.value = 0;
+    atomic_store(held.flag, 0);
+    return 0;
+}
+
+static int64_t spacing(const gate_t *gate) {
+    int64_t least = gate->samples < FEW ? SPACING_FIRST_NS : gate->samples < MANY ? SPACING_NS : SPACING_LATER_NS;
+    return least + gate->launched_ns % (gate->samples < FEW ? SPACING_FIRST_NS : JITTER_NS);
+}
+
+int sample_begin(lane_t *lane, int64_t t) {
+    gate_t *gate = lane->gate;
+    lane_t *nobody = NULL;
+    if (held.is_impossible || t - gate->sampled_ns < spacing(gate) || captures_open)
+        return 0;
+    if (!atomic_compare_exchange_strong(&held.lane, &nobody, lane))
+        return 0;
+    atomic_store(&held.since_ns, t);
+    gate->sampled_ns = t;
+    gate->wants_sample = 0;
+    if ((held.flag == NULL && make_flag(lane->timeline->context)) ||
+        real.cuStreamWaitValue32_v2(lane->stream, held.address, held.value + 1, WAIT_UNTIL_GREATER_OR_EQUAL) !=
+            CUDA_SUCCESS) {
+        held.is_impossible = 1;
+        atomic_store(&held.lane, NULL);
+        return 0;
+    }
+    held.value++;
+    return 1;
+}
+
+void sample_let_go(void) {
+    if (atomic_load(&held.lane) && held.flag) {
+        atomic_store(held.flag, held.value);
+        atomic_store(&held.lane, NULL);
+    }
+}
+
+int sample_end(lane_t *lane) {
+    int was_held = atomic_load(&held.lane) == lane;
+    if (was_held)
+        sample_let_go();
+    return was_held;
+}
+
+int64_t sample_since(void) {
+    return atomic_load(&held.lane) ? atomic_load(&held.since_ns) : 0;
+}
+
+void forget_sample(void) {
+    memset(&held, 0, sizeof held);
+}
+
+void sample_forget_context(CUcontext context) {
+    sample_let_go();
+    if (held.flag && held.context == context)
+        held.flag = NULL;       /* it went with its context */
+}

@@ -1,0 +1,184 @@
+/* Segments: launches of a stream between two events, and what they cost of the card's time.
+
+   Elapsed time is the card's time as long as the stream had work waiting at both ends of the segment. A stream that is
+   fed launch by launch has gaps, which are not paid: then launches count with what they are known to take. The same is
+   so while other tenants use the card beside this one, because their time is in the elapsed time too. */
+#define _GNU_SOURCE
+#include "compute.h"
+
+#define BACKLOG_NS 60000.0
+#define DRIFT 50e-6             /* by which the card's clock and the host's may go apart */
+#define LONGEST_GAP_MS 2000.0f  /* beyond, events in single precision tell too little */
+#define NO_LAG 1e30
+
+/* ---- begin and end -------------------------------------------------------------------------------------------- */
+
+/* A thread's own stream is another one for every thread, and the default stream one for every context. */
+static int can_record(const lane_t *lane) {
+    CUcontext current = NULL;
+    if (captures_open && stream_is_capturing(lane->stream))
+        return 0;
+    if (lane->stream == PER_THREAD_STREAM)
+        return pthread_equal(lane->thread, pthread_self());
+    if (lane->stream != NULL && lane->stream != LEGACY_STREAM)
+        return 1;
+    return real.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == lane->timeline->context;
+}
+
+static int has_events(segment_t *segment) {
+    return (segment->begin || real.cuEventCreate(&segment->begin, 0) == CUDA_SUCCESS) &&
+           (segment->end || real.cuEventCreate(&segment->end, 0) == CUDA_SUCCESS);
+}
+
+void segment_open(lane_t *lane, int64_t t, int64_t room_ns) {
+    segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
+    lane->is_open = 1;
+    lane->left_ns = room_ns;
+    lane->until_ns = t + SEGMENT_NS;
+    segment->expected_ns = 0;
+    segment->cost_count = 0;
+    segment->is_first = 0;
+    segment->is_sampled = 0;
+    segment->is_measured = has_events(segment) && real.cuEventRecord(segment->begin, lane->stream) == CUDA_SUCCESS;
+    segment->opened_ns = t;
+}
+
+void segment_add(lane_t *lane, cost_t *cost, int64_t t) {
+    segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
+    int64_t ns = (int64_t)cost->ns;
+    int one = 0;
+    while (one < segment->cost_count && segment->costs[one] != cost)
+        one++;
+    if (one == segment->cost_count && one < MOST_KEYS)
+        segment->costs[segment->cost_count++] = cost;
+    segment->is_first |= cost->seen == 0;
+    segment->expected_ns += ns;
+    lane->left_ns -= ns;
+    lane->used_ns = t;
+    lane->gate->in_flight_ns += ns;
+    lane->gate->launched_ns = t;
+}
+
+void segment_write_off(lane_t *lane, segment_t *segment) {
+    lane->gate->in_flight_ns -= segment->expected_ns;
+    gate_pay(lane->gate, segment->expected_ns);
+}
+
+void segment_abandon(lane_t *lane) {
+    if (!lane->is_open)
+        return;
+    lane->is_open = 0;
+    segment_write_off(lane, &lane->segments[lane->head % LANE_SEGMENTS]);
+    sample_end(lane);
+}
+
+void segment_close(lane_t *lane, int64_t t) {
+    segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
+    if (!lane->is_open)
+        return;
+    if (segment->cost_count == 0 || !segment->is_measured || lane->head - lane->tail >= LANE_SEGMENTS - 1 ||
+        !can_record(lane) || real.cuEventRecord(segment->end, lane->stream) != CUDA_SUCCESS) {
+        segment_abandon(lane);
+        return;
+    }
+    segment->closed_ns = t;
+    segment->is_sampled = (uint8_t)sample_end(lane);
+    lane->head++;
+    lane->is_open = 0;
+}
+
+/* ---- when they are done --------------------------------------------------------------------------------------- */
+
+/* When the segment ended, on the scale of the card's clock put to the host's, and how late that is. */
+static double place_on_timeline(timeline_t *timeline, segment_t *segment, double elapsed, int64_t t) {
+    float since_ms = 0;
+    double end;
+    if (timeline->newest == NULL) {
+        timeline->lag_ns = NO_LAG;
+        end = (double)segment->closed_ns;
+        if (real.cuEventCreate(&timeline->newest, 0) != CUDA_SUCCESS)
+            timeline->newest = NULL;
+    } else if (real.cuEventElapsedTime(&since_ms, timeline->newest, segment->end) != CUDA_SUCCESS ||
+               since_ms > LONGEST_GAP_MS || since_ms < -LONGEST_GAP_MS) {
+        timeline->lag_ns = NO_LAG;
+        end = (double)segment->closed_ns;
+    } else {
+        end = timeline->newest_ns + (double)since_ms * 1e6;
+    }
+    if (timeline->newest && (timeline->lag_ns == NO_LAG || end > timeline->newest_ns)) {
+        CUevent newest = segment->end;
+        segment->end = timeline->newest;
+        timeline->newest = newest;
+        timeline->newest_ns = end;
+    }
+    double late_begin = end - elapsed - (double)segment->opened_ns, late_end = end - (double)segment->closed_ns;
+    timeline->lag_ns += (double)(t - timeline->looked_ns) * DRIFT;
+    timeline->looked_ns = t;
+    timeline->lag_ns = late_begin < timeline->lag_ns ? late_begin : timeline->lag_ns;
+    timeline->lag_ns = late_end < timeline->lag_ns ? late_end : timeline->lag_ns;
+    return end - timeline->lag_ns;
+}
+
+static void learn(segment_t *segment, double measured, int is_disturbed) {
+    costs_learn(segment->costs, segment->cost_count, (double)segment->expected_ns, measured, is_disturbed);
+}
+
+/* What the segment has cost, and what its launches are held to take from now on. */
+static double judge(gate_t *gate, segment_t *segment, double elapsed, double begin, double end, int is_disturbed) {
+    double expected = (double)segment->expected_ns, rest = end - (double)segment->closed_ns;
+    int is_backlogged = begin - (double)segment->opened_ns > BACKLOG_NS && rest > BACKLOG_NS;
+    if (segment->is_sampled && !(is_disturbed && elapsed > 2 * expected)) {
+        learn(segment, elapsed, 0);
+        gate->samples++;
+        return elapsed;
+    }
+    if (segment->is_first || (!is_disturbed && is_backlogged)) {
+        learn(segment, elapsed, is_disturbed);
+        return (double)budget_unpaid(&gate->tenancy, (int64_t)begin, (int64_t)end);
+    }
+    if (is_disturbed ? is_backlogged : elapsed < expected)
+        learn(segment, elapsed, 1);
+    gate->wants_sample = 1;
+    double least = is_disturbed || rest < expected ? expected : rest;
+    return elapsed < least ? elapsed : least;
+}
+
+static void settle(lane_t *lane, segment_t *segment, int64_t t) {
+    gate_t *gate = lane->gate;
+    float elapsed_ms = 0;
+    if (real.cuEventElapsedTime(&elapsed_ms, segment->begin, segment->end) != CUDA_SUCCESS) {
+        segment_write_off(lane, segment);
+        return;
+    }
+    double elapsed = (double)elapsed_ms * 1e6;
+    double end = place_on_timeline(lane->timeline, segment, elapsed, t);
+    int is_disturbed = tenant_is_disturbed(&gate->tenancy, t);
+    double cost = judge(gate, segment, elapsed, end - elapsed, end, is_disturbed);
+    gate->in_flight_ns -= segment->expected_ns;
+    gate->done_ns = (int64_t)end;
+    gate_pay(gate, (int64_t)cost);
+}
+
+void segments_collect(gate_t *gate, int64_t t) {
+    for (int one = 0; one < gate->lane_count; one++) {
+        lane_t *lane = gate->lanes[one];
+        while (lane->tail != lane->head) {
+            segment_t *segment = &lane->segments[lane->tail % LANE_SEGMENTS];
+            CUresult result = real.cuEventQuery(segment->end);
+            if (result == CUDA_ERROR_NOT_READY)
+                break;
+            if (result == CUDA_SUCCESS)
+                settle(lane, segment, t);
+            else
+                segment_write_off(lane, segment);
+            lane->tail++;
+        }
+    }
+}
+
+int gate_is_drained(const gate_t *gate) {
+    for (int one = 0; one < gate->lane_count; one++)
+        if (gate->lanes[one]->is_open || gate->lanes[one]->head != gate->lanes[one]->tail)
+            return 0;
+    return 1;
+}
