@@ -52,8 +52,8 @@ typedef struct {
 void tenancy_join(tenancy_t *tenancy, int card);
 void tenancy_leave_in_child(tenancy_t *tenancy);
 
-/* Fill the budget up to `t`, in whole frames that suit the tenant's kernels. */
-void budget_refill(tenancy_t *tenancy, int64_t t);
+/* Fill all tenants' budgets up to `t`, in whole frames that suit their kernels. */
+void budgets_refill(tenancy_t *tenancy, int64_t t);
 int64_t budget_frame_ns(const tenancy_t *tenancy, int64_t t);
 int64_t budget_quota_ns(const tenancy_t *tenancy, int64_t t);
 
@@ -64,12 +64,11 @@ void budget_pay(tenancy_t *tenancy, int64_t ns, int is_generous);
 /* What all processes of the tenant have in flight, this one with `own_ns`. */
 int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t);
 
-int tenant_is_heavy(const card_tenant_t *tenant, int64_t t);
-
 /* Whether others use the card at the same time, outside turns, so that elapsed time is not this tenant's alone. */
 int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t);
 
-/* Whether another one waits that has time left to use. */
+/* Whether it waits and has time left to use; whether another one does. */
+int tenant_waits(const card_tenant_t *tenant, int64_t t);
 int tenant_has_rivals(const tenancy_t *tenancy, int64_t t);
 
 /* Whether one that goes before this one uses the card. */

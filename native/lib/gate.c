@@ -112,7 +112,7 @@ int gate_look_again(void) {
 /* ---- accounts ------------------------------------------------------------------------------------------------- */
 
 void gate_pay(gate_t *gate, int64_t ns) {
-    budget_refill(&gate->tenancy, now_ns());
+    budgets_refill(&gate->tenancy, now_ns());
     if (gate->share)
         budget_pay(&gate->tenancy, ns, gate->is_generous);
     gate->window_cost += (double)ns;
@@ -182,17 +182,23 @@ static verdict_t ask_for_turn(gate_t *gate, int64_t t, int64_t in_flight, int ma
     return (verdict_t){GO, 0};
 }
 
+/* The longest of late, because frames must have room for it. */
+static void note_kernel(card_tenant_t *own, uint64_t ns) {
+    uint64_t longest = atomic_load(&own->kernel_ns);
+    atomic_store(&own->kernel_ns, ns > longest ? ns : longest - longest / 64);
+}
+
 static verdict_t ask(gate_t *gate, const cost_t *cost, int64_t t, int64_t waited) {
     tenancy_t *tenancy = &gate->tenancy;
     atomic_store(&tenancy->own->active_ns, (uint64_t)t);
-    atomic_store(&tenancy->own->kernel_ns, (uint64_t)cost->ns);
+    note_kernel(tenancy->own, (uint64_t)cost->ns);
     if (cost->is_collective)
         return (verdict_t){GO, 0};
     if (tenant_must_yield(tenancy, t))
         return (verdict_t){NAP, LONGEST_NAP_NS};
     if (gate->share == 0)
         return (verdict_t){GO, 0};
-    budget_refill(tenancy, t);
+    budgets_refill(tenancy, t);
     int64_t in_flight = tenant_in_flight(tenancy, gate->in_flight_ns, t);
     int has_rivals = tenant_has_rivals(tenancy, t);
     int may_spend = has_budget(gate, cost, t, in_flight, waited) || (gate->is_generous && !has_rivals);
@@ -264,7 +270,7 @@ static void open_segment(lane_t *lane, const cost_t *cost, int64_t t) {
         room = SEGMENT_NS;
     if (cost->seen == 0)
         room = 0;
-    int is_held = gate->wants_sample && cost->seen && sample_begin(lane, t);
+    int is_held = gate->wants_sample && cost->seen && cost->ns < SAMPLE_NS && sample_begin(lane, t);
     segment_open(lane, t, room);
     if (is_held)
         lane->until_ns = t + SAMPLE_NS;

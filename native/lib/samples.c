@@ -17,11 +17,12 @@
 #define MANY 200
 
 static struct {
+    _Atomic int is_taken;       /* one at a time */
     CUcontext context;          /* that the flag was made in */
     _Atomic uint32_t *flag;
     CUdeviceptr address;
-    uint32_t value;
-    _Atomic(lane_t *) lane;     /* that is held */
+    _Atomic uint32_t value;     /* the flag's, once nothing is held */
+    _Atomic(lane_t *) lane;     /* that is held; known last, when there is something to let go */
     _Atomic int64_t since_ns;
     int is_impossible;
 } held;
@@ -47,39 +48,50 @@ static int64_t spacing(const gate_t *gate) {
     return least + gate->launched_ns % (gate->samples < FEW ? SPACING_FIRST_NS : JITTER_NS);
 }
 
+static int hold_back(lane_t *lane) {
+    uint32_t value = atomic_load(&held.value) + 1;
+    if ((held.flag == NULL && make_flag(lane->timeline->context)) ||
+        real.cuStreamWaitValue32_v2(lane->stream, held.address, value, WAIT_UNTIL_GREATER_OR_EQUAL) != CUDA_SUCCESS) {
+        held.is_impossible = 1;
+        return -1;
+    }
+    atomic_store(&held.value, value);
+    return 0;
+}
+
 int sample_begin(lane_t *lane, int64_t t) {
     gate_t *gate = lane->gate;
-    lane_t *nobody = NULL;
-    if (held.is_impossible || t - gate->sampled_ns < spacing(gate) || captures_open)
+    int nobody = 0;
+    if (held.is_impossible || t - gate->sampled_ns < spacing(gate) || captures_open ||
+        !atomic_compare_exchange_strong(&held.is_taken, &nobody, 1))
         return 0;
-    if (!atomic_compare_exchange_strong(&held.lane, &nobody, lane))
-        return 0;
-    atomic_store(&held.since_ns, t);
     gate->sampled_ns = t;
+    gate->samples++;
     gate->wants_sample = 0;
-    if ((held.flag == NULL && make_flag(lane->timeline->context)) ||
-        real.cuStreamWaitValue32_v2(lane->stream, held.address, held.value + 1, WAIT_UNTIL_GREATER_OR_EQUAL) !=
-            CUDA_SUCCESS) {
-        held.is_impossible = 1;
-        atomic_store(&held.lane, NULL);
+    if (hold_back(lane)) {
+        atomic_store(&held.is_taken, 0);
         return 0;
     }
-    held.value++;
+    atomic_store(&held.since_ns, t);
+    atomic_store(&held.lane, lane);
+    return 1;
+}
+
+/* Returns whether this call did. */
+static int let_go_of(lane_t *lane) {
+    if (lane == NULL || !atomic_compare_exchange_strong(&held.lane, &lane, NULL))
+        return 0;
+    atomic_store(held.flag, atomic_load(&held.value));
+    atomic_store(&held.is_taken, 0);
     return 1;
 }
 
 void sample_let_go(void) {
-    if (atomic_load(&held.lane) && held.flag) {
-        atomic_store(held.flag, held.value);
-        atomic_store(&held.lane, NULL);
-    }
+    let_go_of(atomic_load(&held.lane));
 }
 
 int sample_end(lane_t *lane) {
-    int was_held = atomic_load(&held.lane) == lane;
-    if (was_held)
-        sample_let_go();
-    return was_held;
+    return let_go_of(lane);
 }
 
 int64_t sample_since(void) {

@@ -129,7 +129,6 @@ static double judge(gate_t *gate, segment_t *segment, double elapsed, double beg
     int is_backlogged = begin - (double)segment->opened_ns > BACKLOG_NS && rest > BACKLOG_NS;
     if (segment->is_sampled && !(is_disturbed && elapsed > 2 * expected)) {
         learn(segment, elapsed, 0);
-        gate->samples++;
         return elapsed;
     }
     if (segment->is_first || (!is_disturbed && is_backlogged)) {

@@ -22,7 +22,7 @@
 #define SHORT_FRAME_NS (5 * MILLISECOND)
 #define LONG_FRAME_NS (20 * MILLISECOND)
 #define KERNELS_IN_QUOTA 4
-#define LONGEST_CREDIT 50               /* frames */
+#define LONGEST_CREDIT_NS (1000 * MILLISECOND)
 #define WORST_DEBT_NS (10000 * MILLISECOND)
 #define FULL_PERCENT 98                 /* the rest of a card that is full pays for the handing over */
 
@@ -134,38 +134,47 @@ static int is_recent(const _Atomic uint64_t *stamp, int64_t t, int64_t period) {
     return at != 0 && t - (int64_t)at < period;
 }
 
-int tenant_is_heavy(const card_tenant_t *tenant, int64_t t) {
+static int is_heavy(const card_tenant_t *tenant, int64_t t) {
     return is_recent(&tenant->heavy_ns, t, SHARING_NS);
 }
 
-#define FOR_OTHERS(tenancy, other)                                                                                     \
-    for (const card_tenant_t *other = (tenancy)->file->tenants,                                                        \
-                             *end_ = other + atomic_load(&(tenancy)->file->tenants_used);                              \
-         other < end_; other++)                                                                                        \
-        if (other != (tenancy)->own)
+/* One that has turns with others of its kind. */
+static int takes_turns(const card_tenant_t *tenant, int64_t t) {
+    return is_heavy(tenant, t) && atomic_load(&tenant->share_percent);
+}
 
-int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t) {
-    int is_heavy = tenant_is_heavy(tenancy->own, t);
-    FOR_OTHERS(tenancy, other)
-        if (is_recent(&other->active_ns, t, ACTIVE_NS) &&
-            !(is_heavy && tenant_is_heavy(other, t) && atomic_load(&other->share_percent)))
+#define FOR_TENANTS(file, one)                                                                                         \
+    for (card_tenant_t *one = (file)->tenants, *end_ = one + atomic_load(&(file)->tenants_used); one < end_; one++)
+
+static int are_turns_needed(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
+    if (!takes_turns(tenant, t))
+        return 0;
+    FOR_TENANTS(file, other)
+        if (other != tenant && is_recent(&other->active_ns, t, ACTIVE_NS) && takes_turns(other, t))
             return 1;
     return 0;
 }
 
 int turns_are_needed(const tenancy_t *tenancy, int64_t t) {
-    if (!tenant_is_heavy(tenancy->own, t))
-        return 0;
-    FOR_OTHERS(tenancy, other)
-        if (is_recent(&other->active_ns, t, ACTIVE_NS) && tenant_is_heavy(other, t) &&
-            atomic_load(&other->share_percent))
+    return are_turns_needed(tenancy->file, tenancy->own, t);
+}
+
+int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t) {
+    int has_turns = takes_turns(tenancy->own, t);
+    FOR_TENANTS(tenancy->file, other)
+        if (other != tenancy->own && is_recent(&other->active_ns, t, ACTIVE_NS) &&
+            !(has_turns && takes_turns(other, t)))
             return 1;
     return 0;
 }
 
+int tenant_waits(const card_tenant_t *tenant, int64_t t) {
+    return is_recent(&tenant->waiting_ns, t, WAITER_NS) && atomic_load(&tenant->budget_ns) > 0;
+}
+
 int tenant_has_rivals(const tenancy_t *tenancy, int64_t t) {
-    FOR_OTHERS(tenancy, other)
-        if (is_recent(&other->waiting_ns, t, WAITER_NS) && atomic_load(&other->budget_ns) > 0)
+    FOR_TENANTS(tenancy->file, other)
+        if (other != tenancy->own && tenant_waits(other, t))
             return 1;
     return 0;
 }
@@ -174,7 +183,7 @@ int tenant_must_yield(const tenancy_t *tenancy, int64_t t) {
     uint32_t own = atomic_load(&tenancy->own->priority);
     if (own == 0)
         return 0;
-    FOR_OTHERS(tenancy, other)
+    FOR_TENANTS(tenancy->file, other)
         if (atomic_load(&other->priority) < own && is_recent(&other->active_ns, t, PRIORITY_NS))
             return 1;
     return 0;
@@ -197,44 +206,57 @@ int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t) {
 
 /* Where turns are taken each has one in a frame, so frames must be long. Otherwise they are as short as kernels let them
    be, because nobody waits longer than a frame. */
-int64_t budget_frame_ns(const tenancy_t *tenancy, int64_t t) {
-    if (turns_are_needed(tenancy, t))
+static int64_t frame_of(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
+    if (are_turns_needed(file, tenant, t))
         return LONG_FRAME_NS;
-    int64_t wanted = (int64_t)atomic_load(&tenancy->own->kernel_ns) * KERNELS_IN_QUOTA * 100;
-    int64_t share = (int64_t)atomic_load(&tenancy->own->share_percent), frame = SHORT_FRAME_NS;
+    int64_t wanted = (int64_t)atomic_load(&tenant->kernel_ns) * KERNELS_IN_QUOTA * 100;
+    int64_t share = (int64_t)atomic_load(&tenant->share_percent), frame = SHORT_FRAME_NS;
     while (frame < LONG_FRAME_NS && frame * share < wanted)
         frame *= 2;
     return frame;
 }
 
-static int64_t sum_of_shares(const tenancy_t *tenancy, int64_t t) {
-    int64_t sum = atomic_load(&tenancy->own->share_percent);
-    FOR_OTHERS(tenancy, other)
-        if (is_recent(&other->active_ns, t, SHARING_NS) && tenant_is_heavy(other, t))
+int64_t budget_frame_ns(const tenancy_t *tenancy, int64_t t) {
+    return frame_of(tenancy->file, tenancy->own, t);
+}
+
+/* What the tenant gets in so much time: its share, or a little less where the card is full. */
+static int64_t part_of(card_file_t *file, const card_tenant_t *tenant, int64_t ns, int64_t t) {
+    int64_t share = atomic_load(&tenant->share_percent), sum = 0;
+    if (!are_turns_needed(file, tenant, t))
+        return ns * share / 100;
+    FOR_TENANTS(file, other)
+        if (other == tenant || (is_recent(&other->active_ns, t, SHARING_NS) && takes_turns(other, t)))
             sum += atomic_load(&other->share_percent);
-    return sum;
+    return sum > FULL_PERCENT ? ns * share / 100 * FULL_PERCENT / sum : ns * share / 100;
 }
 
 int64_t budget_quota_ns(const tenancy_t *tenancy, int64_t t) {
-    int64_t share = atomic_load(&tenancy->own->share_percent), quota = budget_frame_ns(tenancy, t) * share / 100;
-    int64_t sum = turns_are_needed(tenancy, t) ? sum_of_shares(tenancy, t) : share;
-    return sum > FULL_PERCENT && sum > share ? quota * FULL_PERCENT / sum : quota;
+    return part_of(tenancy->file, tenancy->own, budget_frame_ns(tenancy, t), t);
 }
 
-void budget_refill(tenancy_t *tenancy, int64_t t) {
-    card_tenant_t *own = tenancy->own;
-    int64_t frame = budget_frame_ns(tenancy, t), boundary = t / frame * frame, quota = budget_quota_ns(tenancy, t);
-    uint64_t before = atomic_load(&own->refilled_ns);
-    if ((int64_t)before >= boundary || !atomic_compare_exchange_strong(&own->refilled_ns, &before, (uint64_t)boundary))
+static void refill(card_file_t *file, card_tenant_t *tenant, int64_t t) {
+    int64_t frame = frame_of(file, tenant, t), boundary = t / frame * frame;
+    uint64_t before = atomic_load(&tenant->refilled_ns);
+    if ((int64_t)before >= boundary ||
+        !atomic_compare_exchange_strong(&tenant->refilled_ns, &before, (uint64_t)boundary))
         return;
     int64_t passed = before ? boundary - (int64_t)before : frame;
-    if (passed > LONGEST_CREDIT * frame)
-        passed = LONGEST_CREDIT * frame;
-    int64_t more = (int64_t)((double)quota * (double)passed / (double)frame), kernel = (int64_t)atomic_load(&own->kernel_ns);
+    if (passed > LONGEST_CREDIT_NS)
+        passed = LONGEST_CREDIT_NS;
+    int64_t more = part_of(file, tenant, passed, t), quota = part_of(file, tenant, LONG_FRAME_NS, t);
+    int64_t kernel = (int64_t)atomic_load(&tenant->kernel_ns);
     int64_t most = quota + quota / 10 + (kernel < quota / 2 ? kernel : quota / 2);
-    int64_t budget = atomic_fetch_add(&own->budget_ns, more) + more;
+    int64_t budget = atomic_fetch_add(&tenant->budget_ns, more) + more;
     if (budget > most)
-        atomic_fetch_sub(&own->budget_ns, budget - most);
+        atomic_fetch_sub(&tenant->budget_ns, budget - most);
+}
+
+/* Everybody's, so that who is first to look at the beginning of a frame sees who else has time to use. */
+void budgets_refill(tenancy_t *tenancy, int64_t t) {
+    FOR_TENANTS(tenancy->file, tenant)
+        if (atomic_load(&tenant->share_percent) && is_recent(&tenant->active_ns, t, SHARING_NS))
+            refill(tenancy->file, tenant, t);
 }
 
 void budget_pay(tenancy_t *tenancy, int64_t ns, int is_generous) {

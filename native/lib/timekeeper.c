@@ -46,8 +46,20 @@ static int look_after(gate_t *gate, int64_t t) {
     return !is_drained || t - gate->launched_ns < SLEEP_AFTER_NS;
 }
 
+static int has_launched_since(int64_t t) {
+    for (int card = 0; card < MOST_CARDS; card++) {
+        const gate_t *gate = gate_at(card);
+        if (gate && gate->launched_ns > t)
+            return 1;
+    }
+    return 0;
+}
+
+/* Whoever launches after the first line wakes us; what was launched before it is seen here. */
 static void sleep_until_woken(void) {
     atomic_store(&is_awake, 0);
+    if (sample_since() || has_launched_since(now_ns() - SLEEP_AFTER_NS))
+        atomic_store(&is_awake, 1);
     while (atomic_load(&is_awake) == 0)
         syscall(SYS_futex, &is_awake, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
 }

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #define LEAST_GRANT_NS (1 * MILLISECOND)
-#define WAITER_NS (6 * MILLISECOND)
 #define WORST_OVERTIME_NS (100 * MILLISECOND)
 #define LOOK_NS (200 * MICROSECOND)
 
@@ -46,9 +45,7 @@ static int is_first(const tenancy_t *tenancy, int64_t t) {
     uint32_t used = atomic_load(&tenancy->file->tenants_used);
     for (uint32_t place = 0; place < used; place++) {
         const card_tenant_t *other = &tenancy->file->tenants[place];
-        uint64_t waiting = atomic_load(&other->waiting_ns);
-        if (other != tenancy->own && waiting && t - (int64_t)waiting < WAITER_NS &&
-            atomic_load(&other->budget_ns) > 0 && atomic_load(&other->turn_ended_ns) < own)
+        if (other != tenancy->own && tenant_waits(other, t) && atomic_load(&other->turn_ended_ns) < own)
             return 0;
     }
     return 1;
