@@ -15,6 +15,8 @@
 #define MICROSECOND ((int64_t)1000)
 #define MILLISECOND ((int64_t)1000000)
 #define SEGMENT_NS (500 * MICROSECOND)
+#define SHORTEST_NAP_NS (10 * MICROSECOND)
+#define LONGEST_NAP_NS (2 * MILLISECOND)
 
 static inline int64_t now_ns(void) {
     struct timespec now;
@@ -29,15 +31,22 @@ typedef struct {
     double ns;
     uint32_t seen;              /* 0: never measured, `ns` is a guess */
     uint8_t is_collective;      /* waits on the card for other ranks */
+    uint8_t is_awaited;         /* the first launch of it is under way */
 } cost_t;
+
+/* A kernel in a segment, and what it was held to take then. */
+typedef struct {
+    cost_t *cost;
+    double ns;
+} part_t;
 
 /* Of a kernel with this much to do, or a graph, or a copy. Never NULL; beyond the table's room they share one. */
 struct gate;
 cost_t *cost_of(struct gate *gate, const void *what, uint64_t size);
 
-/* `measured` came out for launches that were expected to take `expected`. `is_disturbed`: others used the card at the
-   same time, so it is at most that. */
-void costs_learn(cost_t *const *costs, int count, double expected, double measured, int is_disturbed);
+/* Launches of these kernels took `ratio` times what was expected. `is_disturbed`: others used the card at the same time,
+   so it is at most that. */
+void costs_learn(const part_t *parts, int count, double ratio, int is_disturbed);
 
 /* ---- tenants.c: who shares the card ---- */
 
@@ -92,15 +101,15 @@ void turn_await(tenancy_t *tenancy, uint32_t heard, int64_t ns);
 
 /* ---- segments.c, lanes.c: launches that are measured together, stream by stream ---- */
 
-#define MOST_KEYS 8
+#define MOST_PARTS 8
 #define LANE_SEGMENTS 32
 
 typedef struct {
     CUevent begin, end;
     int64_t opened_ns, closed_ns;       /* of the host, when the events were recorded */
     int64_t expected_ns;
-    cost_t *costs[MOST_KEYS];
-    int cost_count;
+    part_t parts[MOST_PARTS];
+    int part_count;
     uint8_t is_measured, is_first, is_sampled;  /* has events; has a launch of unknown cost; was held back before */
 } segment_t;
 
@@ -133,8 +142,8 @@ typedef struct gate {
     pthread_mutex_t mutex;
     int card;
     tenancy_t tenancy;
-    int share;                  /* in percent, 0 without a limit */
-    int is_generous;            /* others' unused time may be used */
+    _Atomic int share;          /* in percent, 0 without a limit */
+    _Atomic int is_generous;    /* others' unused time may be used */
     _Atomic int is_asked;       /* whether launches on this card must ask */
     _Atomic int64_t refreshed_ns;
     cost_t costs[COST_ROOM], other_costs;
@@ -224,16 +233,43 @@ void gate_leave(lane_t *lane);
 /* What goes to the stream now takes no time of the card's processors. */
 void gate_set_apart(CUstream stream);
 
-/* The calling thread has waited for the card. */
-void gate_was_blocked(int64_t ns);
-void gate_pay(gate_t *gate, int64_t ns);
+/* Read anew what the tile says. Returns whether launches on the card must ask. */
+int gate_refresh(gate_t *gate, int64_t t);
 
 /* Nothing is measured from here to the next launch. */
 void gates_close_segments(void);
 
+/* ---- asking.c ---- */
+
+/* NAP: the card has enough to do of this process. The others are waits for the share. */
+typedef enum { GO, NAP, YIELD, LISTEN, HAND_OVER } answer_t;
+typedef struct {
+    answer_t answer;
+    int64_t ns;                 /* how long to wait before asking again */
+} verdict_t;
+verdict_t gate_ask(gate_t *gate, const cost_t *cost, int64_t t, int64_t waited);
+
+/* ---- waiting.c ---- */
+
+/* Returns with a segment open on the lane, for a launch of this cost. */
+void gate_wait(lane_t *lane, const cost_t *cost, int64_t t);
+
+/* ---- demand.c ---- */
+
+void gate_pay(gate_t *gate, int64_t ns);
+
+/* The calling thread has waited for the card; it is about to launch; it has waited at the gate until now. */
+void gate_was_blocked(int64_t ns);
+void demand_weigh(gate_t *gate, int64_t t);
+void demand_skip_to(int64_t t);
+
 /* ---- timekeeper.c ---- */
 
 void timekeeper_wake(void);
+
+/* ---- mps.c ---- */
+
+extern _Atomic int mps_is_used;
 
 /* ---- captures.c ---- */
 

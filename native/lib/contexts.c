@@ -14,7 +14,7 @@
 typedef struct {
     int card;
     uint64_t reserved;
-    int is_measuring;           /* with the region locked, if it could be */
+    int is_measuring;           /* alone in the container, if that could be had */
     int is_locked;
     use_t before;
 } birth_t;
@@ -34,14 +34,14 @@ static CUresult begin_context(birth_t *birth, int card) {
     if (card == NO_CARD)
         return CUDA_SUCCESS;
     if (region_context_bytes(card) == 0) {
-        birth->is_locked = region_lock() == 0;
+        birth->is_locked = region_begin_measuring() == 0;
         birth->is_measuring = region_context_bytes(card) == 0;
         if (birth->is_measuring) {
             birth->before = measure_use(card);
             return CUDA_SUCCESS;
         }
         if (birth->is_locked)
-            region_unlock();
+            region_end_measuring();
     }
     birth->reserved = region_context_bytes(card);
     return reserve_pages(card, birth->reserved);
@@ -69,14 +69,16 @@ static int end_context(birth_t *birth, CUresult result, CUcontext context) {
             region_learn_context_bytes(birth->card, birth->reserved);
         }
         if (birth->is_locked)
-            region_unlock();
+            region_end_measuring();
         is_refused = result == CUDA_SUCCESS && region_is_over(birth->card, limit_of(birth->card));
     }
-    if (result != CUDA_SUCCESS || is_refused)
+    if (result != CUDA_SUCCESS || is_refused) {
         region_give_back(birth->card, birth->reserved);
-    else
-        blocks_put((block_t){(uint64_t)(uintptr_t)context, birth->reserved, 0, 1, (int8_t)birth->card, CONTEXT});
-    return is_refused ? -1 : 0;
+        return is_refused ? -1 : 0;
+    }
+    blocks_put((block_t){(uint64_t)(uintptr_t)context, birth->reserved, 0, 1, (int8_t)birth->card, CONTEXT});
+    upkeep_begin(birth->card);
+    return 0;
 }
 
 static void give_back_owned(const block_t *block) {
@@ -87,8 +89,10 @@ static void give_back_owned(const block_t *block) {
 static void bury_context(CUcontext context) {
     block_t block;
     blocks_forget_owned((uint64_t)(uintptr_t)context, give_back_owned);
-    if (blocks_drop(CONTEXT, (uint64_t)(uintptr_t)context, &block))
+    if (blocks_drop(CONTEXT, (uint64_t)(uintptr_t)context, &block)) {
         region_give_back(block.card, block.bytes);
+        upkeep_end(block.card);
+    }
 }
 
 /* ---- the primary context of a device -------------------------------------------------------------------------- */
@@ -111,7 +115,7 @@ static CUresult make_primary(CUcontext *context, CUdevice device, int card) {
     if (end_context(&birth, result, result == CUDA_SUCCESS ? *context : NULL)) {
         if (real.cuDevicePrimaryCtxRelease_v2)
             real.cuDevicePrimaryCtxRelease_v2(device);
-        return CUDA_ERROR_OUT_OF_MEMORY;
+        return refuse(card, birth.reserved);
     }
     if (result == CUDA_SUCCESS)
         primaries[device] = *context;
@@ -163,7 +167,7 @@ static CUresult keep_or_undo(birth_t *birth, CUresult result, CUcontext *context
         return result;
     if (real.cuCtxDestroy_v2)
         real.cuCtxDestroy_v2(*context);
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    return refuse(birth->card, birth->reserved);
 }
 
 CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device) {

@@ -7,6 +7,7 @@
 
 #define PROBES 8
 #define GUESS_NS 20000.0
+#define LEAST_NS 100.0
 #define FIRST_ONES 4            /* of which each counts much */
 #define CREEP 1.01              /* how fast a cost rises while others use the card too */
 
@@ -35,18 +36,17 @@ cost_t *cost_of(gate_t *gate, const void *what, uint64_t size) {
     return &gate->other_costs;
 }
 
-/* In several kernels each is held to have its part in the error. What others disturbed can only be too long, so it is
+/* Of several kernels each is held to have its part in the error. What others disturbed can only be too long, so it is
    believed at once where it is shorter and hardly where it is longer. */
-void costs_learn(cost_t *const *costs, int count, double expected, double measured, int is_disturbed) {
-    double ratio = expected > 0 ? measured / expected : 1;
+void costs_learn(const part_t *parts, int count, double ratio, int is_disturbed) {
     for (int one = 0; one < count; one++) {
-        cost_t *cost = costs[one];
-        double weight = cost->seen < FIRST_ONES ? 1.0 / (cost->seen + 1) : 0.2, step = 1 + weight * (ratio - 1);
-        if (is_disturbed && cost->seen && step > CREEP)
-            step = CREEP;
-        cost->ns *= step;
-        if (cost->ns < 100)
-            cost->ns = 100;
+        cost_t *cost = parts[one].cost;
+        double weight = cost->seen < FIRST_ONES ? 1.0 / (cost->seen + 1) : 0.2;
+        double found = cost->ns + weight * (parts[one].ns * ratio - cost->ns);
+        if (is_disturbed && cost->seen && found > cost->ns * CREEP)
+            found = cost->ns * CREEP;
+        cost->ns = found > LEAST_NS ? found : LEAST_NS;
         cost->seen++;
+        cost->is_awaited = 0;
     }
 }

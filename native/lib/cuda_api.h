@@ -27,6 +27,14 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUmemPool_st *CUmemoryPool;
 typedef struct CUarray_st *CUarray;
 typedef struct CUmipmappedArray_st *CUmipmappedArray;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUlib_st *CUlibrary;
+typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphNode_st *CUgraphNode;
+typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct {
+    unsigned char bytes[64];
+} CUipcMemHandle;
 typedef struct {
     unsigned char bytes[16];
 } CUuuid;
@@ -44,7 +52,15 @@ typedef struct {
 typedef struct {
     int type, handle_types;
     CUmemLocation location;
+    unsigned char rest[72];
 } CUmemPoolProps;
+
+typedef struct {
+    CUmemPoolProps pool;
+    const void *access;
+    size_t access_count, bytes;
+    CUdeviceptr pointer;
+} CUDA_MEM_ALLOC_NODE_PARAMS;
 
 #define POOL_RESERVED_NOW 5
 #define POOL_USED_NOW 7
@@ -64,7 +80,12 @@ typedef struct {
     unsigned int channels, flags;
 } CUDA_ARRAY3D_DESCRIPTOR;
 
-typedef enum { NVML_SUCCESS = 0, NVML_ERROR_FUNCTION_NOT_FOUND = 13 } nvmlReturn_t;
+typedef enum {
+    NVML_SUCCESS = 0,
+    NVML_ERROR_NOT_FOUND = 6,
+    NVML_ERROR_INSUFFICIENT_SIZE = 7,
+    NVML_ERROR_FUNCTION_NOT_FOUND = 13,
+} nvmlReturn_t;
 typedef struct nvmlDevice_st *nvmlDevice_t;
 
 typedef struct {
@@ -81,6 +102,44 @@ typedef struct {
     unsigned long long used;
     unsigned int gpu_instance, compute_instance;
 } nvmlProcessInfo_t;
+
+typedef struct {
+    unsigned int pid;
+    unsigned long long used;
+} nvmlProcessInfo_v1_t;
+
+typedef struct {
+    unsigned int pid;
+    unsigned long long used;
+    unsigned int gpu_instance, compute_instance;
+    unsigned long long protected_used;
+} nvmlProcessDetail_t;
+
+typedef struct {
+    unsigned int version, mode, count;
+    nvmlProcessDetail_t *rows;
+} nvmlProcessDetailList_t;
+
+typedef struct {
+    unsigned int gpu, memory;
+} nvmlUtilization_t;
+
+typedef struct {
+    unsigned int pid;
+    unsigned long long at_us;
+    unsigned int processors, memory, encoder, decoder;
+} nvmlProcessUtilizationSample_t;
+
+typedef struct {
+    unsigned long long at_us;
+    unsigned int pid, processors, memory, encoder, decoder, jpeg, flow;
+} nvmlProcessUtilizationInfo_t;
+
+typedef struct {
+    unsigned int version, count;
+    unsigned long long since_us;
+    nvmlProcessUtilizationInfo_t *rows;
+} nvmlProcessesUtilizationInfo_t;
 
 API CUresult cuInit(unsigned int flags);
 API CUresult cuGetProcAddress(const char *name, void **entry, int version, uint64_t flags);
@@ -135,9 +194,57 @@ API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, v
 API CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
                       unsigned long long flags);
 API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes);
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *begin, size_t *bytes, CUdeviceptr pointer);
+CUresult cuMemFreeHost(void *pointer);
+
+API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *exported, int type);
+API CUresult cuMemPoolImportPointer(CUdeviceptr *pointer, CUmemoryPool pool, void *exported);
+API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags);
+API CUresult cuIpcCloseMemHandle(CUdeviceptr pointer);
+
+API CUresult cuModuleLoad(CUmodule *module, const char *path);
+API CUresult cuModuleLoadData(CUmodule *module, const void *image);
+API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count, int *options, void **values);
+API CUresult cuModuleLoadFatBinary(CUmodule *module, const void *image);
+API CUresult cuLibraryLoadData(CUlibrary *library, const void *code, int *jit, void **jit_values,
+                               unsigned int jit_count, int *options, void **values, unsigned int count);
+API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, int *jit, void **jit_values,
+                                   unsigned int jit_count, int *options, void **values, unsigned int count);
+
+API CUresult cuGraphInstantiate(CUgraphExec *made, CUgraph graph, CUgraphNode *failed, char *log, size_t room);
+API CUresult cuGraphInstantiate_v2(CUgraphExec *made, CUgraph graph, CUgraphNode *failed, char *log, size_t room);
+API CUresult cuGraphInstantiateWithFlags(CUgraphExec *made, CUgraph graph, unsigned long long flags);
+API CUresult cuGraphInstantiateWithParams(CUgraphExec *made, CUgraph graph, void *wish);
+API CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *made, CUgraph graph, void *wish);
+API CUresult cuGraphExecDestroy(CUgraphExec graph);
+API CUresult cuGraphUpload(CUgraphExec graph, CUstream stream);
+API CUresult cuGraphUpload_ptsz(CUgraphExec graph, CUstream stream);
+API CUresult cuDeviceGraphMemTrim(CUdevice device);
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count);
+CUresult cuGraphNodeGetType(CUgraphNode node, int *type);
+CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *wish);
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *pointer);
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph);
+CUresult cuDeviceGetGraphMemAttribute(CUdevice device, int attribute, void *value);
 
 API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory);
 API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory);
+
+#define NVML_PROCESS_LIST(name, row_t) API nvmlReturn_t name(nvmlDevice_t device, unsigned int *count, row_t *rows);
+NVML_PROCESS_LIST(nvmlDeviceGetComputeRunningProcesses, nvmlProcessInfo_v1_t)
+NVML_PROCESS_LIST(nvmlDeviceGetComputeRunningProcesses_v2, nvmlProcessInfo_t)
+NVML_PROCESS_LIST(nvmlDeviceGetComputeRunningProcesses_v3, nvmlProcessInfo_t)
+NVML_PROCESS_LIST(nvmlDeviceGetGraphicsRunningProcesses, nvmlProcessInfo_v1_t)
+NVML_PROCESS_LIST(nvmlDeviceGetGraphicsRunningProcesses_v2, nvmlProcessInfo_t)
+NVML_PROCESS_LIST(nvmlDeviceGetGraphicsRunningProcesses_v3, nvmlProcessInfo_t)
+NVML_PROCESS_LIST(nvmlDeviceGetMPSComputeRunningProcesses, nvmlProcessInfo_v1_t)
+NVML_PROCESS_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v2, nvmlProcessInfo_t)
+NVML_PROCESS_LIST(nvmlDeviceGetMPSComputeRunningProcesses_v3, nvmlProcessInfo_t)
+API nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device, nvmlProcessDetailList_t *wish);
+API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates);
+API nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUtilizationSample_t *samples,
+                                                 unsigned int *count, unsigned long long since_us);
+API nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *wish);
 nvmlReturn_t nvmlInit_v2(void);
 nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count);
 nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device);
@@ -145,7 +252,5 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device);
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length);
 nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t device, unsigned int *index);
 nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned int *minor);
-nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count,
-                                                     nvmlProcessInfo_t *processes);
 
 #endif

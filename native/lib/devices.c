@@ -5,30 +5,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#define MOST_PROCESSES 1024
 #define LONGEST_LIST 8192
 
 static _Atomic int known[MOST_DEVICES];         /* by device; the card's number and one, 0 where not yet asked */
 
+static _Atomic(nvmlDevice_t) handles[MOST_CARDS];
+
 void forget_devices(void) {
     for (int device = 0; device < MOST_DEVICES; device++)
         atomic_store(&known[device], 0);
+    for (int card = 0; card < MOST_CARDS; card++)
+        atomic_store(&handles[card], NULL);
 }
 
+/* The newer entry knows parts of a card by UUIDs of their own, the older one does not. */
 static int read_uuid(CUdevice device, char *text) {
-    CUuuid uuid;
-    CUresult result = CUDA_ERROR_NOT_SUPPORTED;
-    if (real.cuDeviceGetUuid_v2)
-        result = real.cuDeviceGetUuid_v2(&uuid, device);
-    else if (real.cuDeviceGetUuid)
-        result = real.cuDeviceGetUuid(&uuid, device);
-    if (result != CUDA_SUCCESS)
+    CUuuid whole, part;
+    int has_whole = real.cuDeviceGetUuid && real.cuDeviceGetUuid(&whole, device) == CUDA_SUCCESS;
+    int has_part = real.cuDeviceGetUuid_v2 && real.cuDeviceGetUuid_v2(&part, device) == CUDA_SUCCESS;
+    if (!has_whole && !has_part)
         return -1;
-    const unsigned char *b = uuid.bytes;
-    snprintf(text, UUID_LENGTH, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", b[0], b[1],
-             b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12], b[13], b[14], b[15]);
+    int is_part = has_whole && has_part && memcmp(&whole, &part, sizeof whole) != 0;
+    const unsigned char *b = has_part ? part.bytes : whole.bytes;
+    snprintf(text, UUID_LENGTH, "%s-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x",
+             is_part ? "MIG" : "GPU", b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11], b[12],
+             b[13], b[14], b[15]);
     return 0;
 }
 
@@ -58,6 +60,22 @@ static int has_nvml(void) {
            real.nvmlInit_v2() == NVML_SUCCESS;
 }
 
+/* A part of a card may be known here by the name of a card (is_same_card). */
+int find_handle(int card, nvmlDevice_t *device) {
+    char other[UUID_LENGTH];
+    *device = atomic_load(&handles[card]);
+    if (*device)
+        return 0;
+    if (!has_nvml())
+        return -1;
+    snprintf(other, sizeof other, "%s%s", strncmp(region_uuid(card), "GPU", 3) ? "GPU" : "MIG", region_uuid(card) + 3);
+    if (real.nvmlDeviceGetHandleByUUID(region_uuid(card), device) != NVML_SUCCESS &&
+        real.nvmlDeviceGetHandleByUUID(other, device) != NVML_SUCCESS)
+        return -1;
+    atomic_store(&handles[card], *device);
+    return 0;
+}
+
 int card_of_handle(nvmlDevice_t device) {
     char uuid[96];
     if (real.nvmlDeviceGetUUID == NULL || real.nvmlDeviceGetUUID(device, uuid, sizeof uuid) != NVML_SUCCESS)
@@ -68,34 +86,10 @@ int card_of_handle(nvmlDevice_t device) {
 int position_of_card(int card) {
     nvmlDevice_t device;
     unsigned int index;
-    if (!has_nvml() || real.nvmlDeviceGetIndex == NULL ||
-        real.nvmlDeviceGetHandleByUUID(region_uuid(card), &device) != NVML_SUCCESS ||
+    if (find_handle(card, &device) || real.nvmlDeviceGetIndex == NULL ||
         real.nvmlDeviceGetIndex(device, &index) != NVML_SUCCESS)
         return -1;
     return (int)index;
-}
-
-use_t measure_use(int card) {
-    nvmlDevice_t device;
-    nvmlMemory_t memory = {0};
-    static nvmlProcessInfo_t processes[MOST_PROCESSES];        /* callers have the region locked */
-    unsigned int count = MOST_PROCESSES, own_count = 0;
-    use_t own = {.is_own = 1};
-    if (!has_nvml() || real.nvmlDeviceGetHandleByUUID(region_uuid(card), &device) != NVML_SUCCESS)
-        return (use_t){0};
-    if (real.nvmlDeviceGetComputeRunningProcesses_v3 == NULL ||
-        real.nvmlDeviceGetComputeRunningProcesses_v3(device, &count, processes) != NVML_SUCCESS)
-        count = 0;
-    for (unsigned int one = 0; one < count; one++)
-        if (processes[one].pid == (unsigned int)getpid()) {
-            own.bytes += processes[one].used;
-            own_count++;
-        }
-    if (own_count == 1)         /* twice is a process of another container with the same number */
-        return own;
-    if (real.nvmlDeviceGetMemoryInfo)
-        real.nvmlDeviceGetMemoryInfo(device, &memory);
-    return (use_t){.bytes = memory.used};
 }
 
 /* ---- numbers of the host -------------------------------------------------------------------------------------- */

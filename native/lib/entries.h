@@ -43,7 +43,26 @@
     ENTRY(cuMemRelease)                                                                                                \
     ENTRY(cuMemRetainAllocationHandle)                                                                                 \
     ENTRY(cuMemMap)                                                                                                    \
-    ENTRY(cuMemUnmap)
+    ENTRY(cuMemUnmap)                                                                                                  \
+    ENTRY(cuMemImportFromShareableHandle)                                                                              \
+    ENTRY(cuMemPoolImportPointer)                                                                                      \
+    ENTRY(cuIpcOpenMemHandle_v2)                                                                                       \
+    ENTRY(cuIpcCloseMemHandle)                                                                                         \
+    ENTRY(cuModuleLoad)                                                                                                \
+    ENTRY(cuModuleLoadData)                                                                                            \
+    ENTRY(cuModuleLoadDataEx)                                                                                          \
+    ENTRY(cuModuleLoadFatBinary)                                                                                       \
+    ENTRY(cuLibraryLoadData)                                                                                           \
+    ENTRY(cuLibraryLoadFromFile)                                                                                       \
+    ENTRY(cuGraphInstantiate)                                                                                          \
+    ENTRY(cuGraphInstantiate_v2)                                                                                       \
+    ENTRY(cuGraphInstantiateWithFlags)                                                                                 \
+    ENTRY(cuGraphInstantiateWithParams)                                                                                \
+    ENTRY(cuGraphInstantiateWithParams_ptsz)                                                                           \
+    ENTRY(cuGraphExecDestroy)                                                                                          \
+    ENTRY(cuGraphUpload)                                                                                               \
+    ENTRY(cuGraphUpload_ptsz)                                                                                          \
+    ENTRY(cuDeviceGraphMemTrim)
 
 #define CUDA_ASKED(ENTRY)                                                                                              \
     ENTRY(cuDeviceGetUuid)                                                                                             \
@@ -52,11 +71,32 @@
     ENTRY(cuCtxGetCurrent)                                                                                             \
     ENTRY(cuCtxGetDevice)                                                                                              \
     ENTRY(cuMemPoolGetAttribute)                                                                                       \
-    ENTRY(cuDeviceGetMemPool)
+    ENTRY(cuDeviceGetMemPool)                                                                                          \
+    ENTRY(cuMemFreeHost)                                                                                               \
+    ENTRY(cuMemGetAddressRange_v2)                                                                                     \
+    ENTRY(cuGraphGetNodes)                                                                                             \
+    ENTRY(cuGraphNodeGetType)                                                                                          \
+    ENTRY(cuGraphMemAllocNodeGetParams)                                                                                \
+    ENTRY(cuGraphMemFreeNodeGetParams)                                                                                 \
+    ENTRY(cuGraphChildGraphNodeGetGraph)                                                                               \
+    ENTRY(cuDeviceGetGraphMemAttribute)
 
 #define NVML_HOOKED(ENTRY)                                                                                             \
     ENTRY(nvmlDeviceGetMemoryInfo)                                                                                     \
-    ENTRY(nvmlDeviceGetMemoryInfo_v2)
+    ENTRY(nvmlDeviceGetMemoryInfo_v2)                                                                                  \
+    ENTRY(nvmlDeviceGetComputeRunningProcesses)                                                                        \
+    ENTRY(nvmlDeviceGetComputeRunningProcesses_v2)                                                                     \
+    ENTRY(nvmlDeviceGetComputeRunningProcesses_v3)                                                                     \
+    ENTRY(nvmlDeviceGetGraphicsRunningProcesses)                                                                       \
+    ENTRY(nvmlDeviceGetGraphicsRunningProcesses_v2)                                                                    \
+    ENTRY(nvmlDeviceGetGraphicsRunningProcesses_v3)                                                                    \
+    ENTRY(nvmlDeviceGetMPSComputeRunningProcesses)                                                                     \
+    ENTRY(nvmlDeviceGetMPSComputeRunningProcesses_v2)                                                                  \
+    ENTRY(nvmlDeviceGetMPSComputeRunningProcesses_v3)                                                                  \
+    ENTRY(nvmlDeviceGetRunningProcessDetailList)                                                                       \
+    ENTRY(nvmlDeviceGetUtilizationRates)                                                                               \
+    ENTRY(nvmlDeviceGetProcessUtilization)                                                                             \
+    ENTRY(nvmlDeviceGetProcessesUtilizationInfo)
 
 #define NVML_ASKED(ENTRY)                                                                                              \
     ENTRY(nvmlInit_v2)                                                                                                 \
@@ -65,7 +105,6 @@
     ENTRY(nvmlDeviceGetHandleByUUID)                                                                                   \
     ENTRY(nvmlDeviceGetUUID)                                                                                           \
     ENTRY(nvmlDeviceGetIndex)                                                                                          \
-    ENTRY(nvmlDeviceGetMinorNumber)                                                                                    \
-    ENTRY(nvmlDeviceGetComputeRunningProcesses_v3)
+    ENTRY(nvmlDeviceGetMinorNumber)
 
 #endif

@@ -30,8 +30,12 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
 CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
                   unsigned long long flags) {
     CUresult result = CALL(cuMemMap, address, bytes, offset, handle, flags);
-    if (result == CUDA_SUCCESS && blocks_hold(HANDLE, handle))
+    if (result != CUDA_SUCCESS)
+        return result;
+    if (blocks_hold(HANDLE, handle))
         blocks_put((block_t){address, bytes, handle, 1, NO_CARD, MAPPING});
+    else
+        remember_import(address, bytes);
     return result;
 }
 
@@ -40,6 +44,8 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
     CUresult result = CALL(cuMemUnmap, address, bytes);
     block_t mapping, block;
     for (CUdeviceptr at = address; result == CUDA_SUCCESS && at < address + bytes; at += mapping.bytes) {
+        if (forget_import(at, &mapping))
+            continue;
         if (!blocks_drop(MAPPING, at, &mapping))
             break;
         if (blocks_drop(HANDLE, mapping.owner, &block))

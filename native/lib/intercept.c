@@ -86,5 +86,6 @@ CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, uint64
 
 CUresult cuInit(unsigned int flags) {
     translate_visible_devices();
+    mps_prepare();
     return CALL(cuInit, flags);
 }

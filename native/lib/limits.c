@@ -22,11 +22,13 @@
 #define UNREADABLE (NO_LIMIT + 1)
 #define UNREADABLE_PERCENT (-1)
 #define LEAST_PERCENT 1         /* where no share is known, and one should be */
+#define HAMI_SPILL "CUDA_OVERSUBSCRIBE"
+#define HAMI_TERMINATION "ACTIVE_OOM_KILLER"
 #define HAMI_SHARE "CUDA_DEVICE_SM_LIMIT"
 
 typedef struct {
     char uuid[UUID_LENGTH];
-    uint64_t bytes;
+    uint64_t bytes, spill_bytes;
     int share_percent;
 } line_t;
 
@@ -45,6 +47,8 @@ static struct {
     uint64_t strictest;
     int has_complained;
     _Atomic uint64_t known[MOST_CARDS];         /* by card, the limit and one; 0 where it was not yet looked for */
+    _Atomic uint64_t spill[MOST_CARDS];
+    _Atomic int is_terminating;
     manner_t manner;
     int strictest_percent;
     compute_limit_t compute[MOST_CARDS];
@@ -98,6 +102,19 @@ static int read_percent(const char *text) {
     return percent;
 }
 
+/* Room in the host's memory is given only where it is asked for clearly. */
+static uint64_t read_spill(const char *text) {
+    uint64_t bytes = read_mib(text);
+    if (bytes == UNREADABLE)
+        complain_once("spill_mib", text, "a whole number of MiB");
+    return bytes >= NO_LIMIT ? 0 : bytes;
+}
+
+static int is_switched_on(const char *variable) {
+    const char *text = getenv(variable);
+    return text && (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0);
+}
+
 static manner_t read_manner(const char *policy, const char *priority) {
     manner_t manner = {0};
     if (policy && strcasecmp(policy, "default") == 0)
@@ -133,11 +150,14 @@ static void read_card(char *rest) {
     line_t *line = &limits.lines[limits.count++];
     snprintf(line->uuid, sizeof line->uuid, "%s", uuid);
     line->bytes = UNREADABLE;
+    line->spill_bytes = 0;
     line->share_percent = 100;
     while ((word = strsep(&rest, " ")) != NULL) {
         char *value = strsep(&rest, " ");
         if (strcmp(word, "memory_mib") == 0 && value)
             line->bytes = read_mib(value);
+        if (strcmp(word, "spill_mib") == 0 && value)
+            line->spill_bytes = read_spill(value);
         if (strcmp(word, "cores_percent") == 0 && value)
             line->share_percent = read_percent(value);
     }
@@ -150,7 +170,7 @@ static void read_card(char *rest) {
 
 static void parse(char *text) {
     char *line, *rest = text;
-    const char *policy = NULL, *priority = NULL;
+    const char *policy = NULL, *priority = NULL, *on_refusal = NULL;
     limits.count = 0;
     limits.is_complete = 0;
     while ((line = strsep(&rest, "\n")) != NULL) {
@@ -162,7 +182,10 @@ static void parse(char *text) {
             policy = line + 13;
         else if (strncmp(line, "priority ", 9) == 0)
             priority = line + 9;
+        else if (strncmp(line, "on_refusal ", 11) == 0)
+            on_refusal = line + 11;
     }
+    atomic_store(&limits.is_terminating, on_refusal && strcmp(on_refusal, "terminate") == 0);
     limits.manner = read_manner(policy, priority);
     if (!limits.is_complete)
         complain_once(path_of_file(), "no line with a version", "the limits of a tile");
@@ -195,10 +218,18 @@ static int read_file(void) {
 
 /* ---- of a card ------------------------------------------------------------------------------------------------ */
 
-static uint64_t limit_in_file(const char *uuid) {
+/* NULL where the file does not name the card. */
+static const line_t *line_of(const char *uuid) {
     for (int line = 0; line < limits.count; line++)
-        if (strcmp(limits.lines[line].uuid, uuid) == 0)
-            return limits.lines[line].bytes;
+        if (is_same_card(limits.lines[line].uuid, uuid))
+            return &limits.lines[line];
+    return NULL;
+}
+
+static uint64_t limit_in_file(const char *uuid) {
+    const line_t *line = line_of(uuid);
+    if (line)
+        return line->bytes;
     return limits.is_complete ? NO_LIMIT : UNREADABLE;
 }
 
@@ -228,9 +259,9 @@ static uint64_t limit_in_variables(int position) {
 /* ---- its share of GPU time ------------------------------------------------------------------------------------ */
 
 static int share_in_file(const char *uuid) {
-    for (int line = 0; line < limits.count; line++)
-        if (strcmp(limits.lines[line].uuid, uuid) == 0)
-            return limits.lines[line].share_percent;
+    const line_t *line = line_of(uuid);
+    if (line)
+        return line->share_percent;
     return limits.is_complete ? 100 : UNREADABLE_PERCENT;
 }
 
@@ -258,6 +289,22 @@ static compute_limit_t find_compute(int card) {
     };
 }
 
+int strictest_share(void) {
+    pthread_mutex_lock(&limits.mutex);
+    read_file();
+    int has_file = limits.seen.st_ino != 0, percent = 100;
+    for (int line = 0; has_file && line < limits.count; line++)
+        if (limits.lines[line].share_percent < percent)
+            percent = limits.lines[line].share_percent;
+    if (!has_file) {
+        limits.manner = read_manner(getenv("GPU_CORE_UTILIZATION_POLICY"), getenv("CUDA_TASK_PRIORITY"));
+        percent = share_in_variables(-1);
+    }
+    int is_strict = !limits.manner.is_off && !limits.manner.is_generous;
+    pthread_mutex_unlock(&limits.mutex);
+    return !is_strict ? 100 : percent < LEAST_PERCENT ? LEAST_PERCENT : percent;
+}
+
 compute_limit_t compute_limit_of(int card) {
     limit_of(card);
     pthread_mutex_lock(&limits.mutex);
@@ -276,9 +323,22 @@ static uint64_t find_limit(int card) {
     return bytes;
 }
 
+/* HAMi's variable says that the host's memory may be used, not how much of it: as much again as of the card. */
+static uint64_t find_spill(int card, uint64_t bytes) {
+    const line_t *line = line_of(region_uuid(card));
+    if (limits.seen.st_ino != 0)
+        return line && bytes != NO_LIMIT ? line->spill_bytes : 0;
+    return bytes != NO_LIMIT && is_switched_on(HAMI_SPILL) ? bytes : 0;
+}
+
 static void learn_card(int card) {
+    uint64_t bytes = find_limit(card);
     limits.compute[card] = find_compute(card);
-    atomic_store(&limits.known[card], find_limit(card) + 1);
+    atomic_store(&limits.spill[card], find_spill(card, bytes));
+    if (limits.seen.st_ino == 0)
+        atomic_store(&limits.is_terminating, is_switched_on(HAMI_TERMINATION));
+    atomic_store(&limits.known[card], bytes + 1);
+    atomic_store(&region_figures(card)->limit_bytes, bytes == NO_LIMIT ? 0 : bytes ? bytes : 1);
 }
 
 static void look(int card) {
@@ -301,6 +361,14 @@ uint64_t limit_of(int card) {
         known = atomic_load(&limits.known[card]);
     }
     return known - 1;
+}
+
+uint64_t spill_limit_of(int card) {
+    return limit_of(card) == NO_LIMIT ? 0 : atomic_load(&limits.spill[card]);
+}
+
+int refusal_is_the_end(void) {
+    return atomic_load(&limits.is_terminating);
 }
 
 /* In a forked child, whose parent may have been looking, and which may number its cards anew. */

@@ -2,7 +2,7 @@
    reserved is charged, not what is used of it. The driver says how much that is; the library asks after everything that
    may have changed it. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "compute.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -57,15 +57,19 @@ static int settle(pool_t *pool, uint64_t ahead) {
 }
 
 void settle_pools(int card) {
+    capture_guard_t guard = captures_guard();
     pthread_mutex_lock(&pools.mutex);
     for (pool_t *pool = pools.first; pool; pool = pool->next)
         if (pool->card == card)
             settle(pool, 0);
     pthread_mutex_unlock(&pools.mutex);
+    settle_graph_memory(card);
+    captures_unguard(guard);
 }
 
 int trim_pools(int card) {
     uint64_t before = 0, after = 0;
+    capture_guard_t guard = captures_guard();
     pthread_mutex_lock(&pools.mutex);
     for (pool_t *pool = pools.first; pool; pool = pool->next) {
         if (pool->card != card)
@@ -76,7 +80,9 @@ int trim_pools(int card) {
         after += pool->charged;
     }
     pthread_mutex_unlock(&pools.mutex);
-    return after < before;
+    int is_less = trim_graph_memory(card) || after < before;
+    captures_unguard(guard);
+    return is_less;
 }
 
 /* Returns 0, or -1 where the process has no memory to remember it. */
@@ -143,9 +149,16 @@ static int card_of_pool(CUmemoryPool handle) {
     return card;
 }
 
-#define ALLOC_ASYNC(name)                                                                                              \
+/* Memory that is recorded into a graph is the graph's (graph_memory.c). */
+static int is_recorded(CUstream stream) {
+    return captures_open && stream_is_capturing(stream);
+}
+
+#define ALLOC_ASYNC(name, stream_of)                                                                                   \
     CUresult name(CUdeviceptr *pointer, size_t bytes, CUstream stream) {                                               \
         growth_t growth;                                                                                               \
+        if (is_recorded(stream_of(stream)))                                                                            \
+            return CALL(name, pointer, bytes, stream);                                                                 \
         CUresult result = begin_default_growth(&growth, bytes);                                                        \
         if (result != CUDA_SUCCESS)                                                                                    \
             return result;                                                                                             \
@@ -153,9 +166,11 @@ static int card_of_pool(CUmemoryPool handle) {
         return end_growth(&growth, result, result == CUDA_SUCCESS ? *pointer : 0, stream);                             \
     }
 
-#define ALLOC_FROM_POOL(name)                                                                                          \
+#define ALLOC_FROM_POOL(name, stream_of)                                                                               \
     CUresult name(CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {                            \
         growth_t growth;                                                                                               \
+        if (is_recorded(stream_of(stream)))                                                                            \
+            return CALL(name, pointer, bytes, pool, stream);                                                           \
         CUresult result = begin_growth(&growth, pool, card_of_pool(pool), bytes);                                      \
         if (result != CUDA_SUCCESS)                                                                                    \
             return result;                                                                                             \
@@ -167,14 +182,17 @@ static int card_of_pool(CUmemoryPool handle) {
 #define FREE_ASYNC(name)                                                                                               \
     CUresult name(CUdeviceptr pointer, CUstream stream) {                                                              \
         block_t block;                                                                                                 \
+        if (drop_spilled(pointer, &block))                                                                             \
+            return free_spilled_after(&block, stream);                                                                 \
+        forget_import(pointer, &block);                                                                                \
         int was_known = blocks_drop(POINTER, pointer, &block);                                                         \
         return end_free(was_known, &block, CALL(name, pointer, stream));                                               \
     }
 
-ALLOC_ASYNC(cuMemAllocAsync)
-ALLOC_ASYNC(cuMemAllocAsync_ptsz)
-ALLOC_FROM_POOL(cuMemAllocFromPoolAsync)
-ALLOC_FROM_POOL(cuMemAllocFromPoolAsync_ptsz)
+ALLOC_ASYNC(cuMemAllocAsync, of_all)
+ALLOC_ASYNC(cuMemAllocAsync_ptsz, of_thread)
+ALLOC_FROM_POOL(cuMemAllocFromPoolAsync, of_all)
+ALLOC_FROM_POOL(cuMemAllocFromPoolAsync_ptsz, of_thread)
 FREE_ASYNC(cuMemFreeAsync)
 FREE_ASYNC(cuMemFreeAsync_ptsz)
 

@@ -36,7 +36,7 @@ void segment_open(lane_t *lane, int64_t t, int64_t room_ns) {
     lane->left_ns = room_ns;
     lane->until_ns = t + SEGMENT_NS;
     segment->expected_ns = 0;
-    segment->cost_count = 0;
+    segment->part_count = 0;
     segment->is_first = 0;
     segment->is_sampled = 0;
     segment->is_measured = has_events(segment) && real.cuEventRecord(segment->begin, lane->stream) == CUDA_SUCCESS;
@@ -47,11 +47,12 @@ void segment_add(lane_t *lane, cost_t *cost, int64_t t) {
     segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
     int64_t ns = (int64_t)cost->ns;
     int one = 0;
-    while (one < segment->cost_count && segment->costs[one] != cost)
+    while (one < segment->part_count && segment->parts[one].cost != cost)
         one++;
-    if (one == segment->cost_count && one < MOST_KEYS)
-        segment->costs[segment->cost_count++] = cost;
-    segment->is_first |= cost->seen == 0;
+    if (one == segment->part_count && one < MOST_PARTS)
+        segment->parts[segment->part_count++] = (part_t){cost, cost->ns};
+    cost->is_awaited = cost->seen == 0;
+    segment->is_first |= cost->is_awaited;
     segment->expected_ns += ns;
     lane->left_ns -= ns;
     lane->used_ns = t;
@@ -60,6 +61,8 @@ void segment_add(lane_t *lane, cost_t *cost, int64_t t) {
 }
 
 void segment_write_off(lane_t *lane, segment_t *segment) {
+    for (int one = 0; one < segment->part_count; one++)
+        segment->parts[one].cost->is_awaited = 0;
     lane->gate->in_flight_ns -= segment->expected_ns;
     gate_pay(lane->gate, segment->expected_ns);
 }
@@ -76,7 +79,7 @@ void segment_close(lane_t *lane, int64_t t) {
     segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
     if (!lane->is_open)
         return;
-    if (segment->cost_count == 0 || !segment->is_measured || lane->head - lane->tail >= LANE_SEGMENTS - 1 ||
+    if (segment->part_count == 0 || !segment->is_measured || lane->head - lane->tail >= LANE_SEGMENTS - 1 ||
         !can_record(lane) || real.cuEventRecord(segment->end, lane->stream) != CUDA_SUCCESS) {
         segment_abandon(lane);
         return;
@@ -120,13 +123,26 @@ static double place_on_timeline(timeline_t *timeline, segment_t *segment, double
 }
 
 static void learn(segment_t *segment, double measured, int is_disturbed) {
-    costs_learn(segment->costs, segment->cost_count, (double)segment->expected_ns, measured, is_disturbed);
+    if (segment->expected_ns > 0)
+        costs_learn(segment->parts, segment->part_count, measured / (double)segment->expected_ns, is_disturbed);
+}
+
+/* A stream with gaps: from the end of the segment on the card was busy until the last launch was done, and before that
+   with whatever did not fit in there. */
+static double cost_with_gaps(gate_t *gate, const segment_t *segment, double elapsed, double end) {
+    double rest = end - (double)segment->closed_ns, busy = 0;
+    rest = rest < 0 ? 0 : rest < elapsed ? rest : elapsed;
+    if (rest > 0)
+        busy = (double)budget_unpaid(&gate->tenancy, (int64_t)(end - rest), (int64_t)end);
+    double before = (double)segment->expected_ns - rest;
+    before = before < elapsed - rest ? before : elapsed - rest;
+    return busy + (before > 0 ? before : 0);
 }
 
 /* What the segment has cost, and what its launches are held to take from now on. */
-static double judge(gate_t *gate, segment_t *segment, double elapsed, double begin, double end, int is_disturbed) {
-    double expected = (double)segment->expected_ns, rest = end - (double)segment->closed_ns;
-    int is_backlogged = begin - (double)segment->opened_ns > BACKLOG_NS && rest > BACKLOG_NS;
+static double judge(gate_t *gate, segment_t *segment, double elapsed, double end, int is_disturbed) {
+    double begin = end - elapsed, expected = (double)segment->expected_ns;
+    int is_backlogged = begin - (double)segment->opened_ns > BACKLOG_NS && end - (double)segment->closed_ns > BACKLOG_NS;
     if (segment->is_sampled && !(is_disturbed && elapsed > 2 * expected)) {
         learn(segment, elapsed, 0);
         return elapsed;
@@ -138,8 +154,9 @@ static double judge(gate_t *gate, segment_t *segment, double elapsed, double beg
     if (is_disturbed ? is_backlogged : elapsed < expected)
         learn(segment, elapsed, 1);
     gate->wants_sample = 1;
-    double least = is_disturbed || rest < expected ? expected : rest;
-    return elapsed < least ? elapsed : least;
+    if (is_disturbed)
+        return elapsed < expected ? elapsed : expected;
+    return cost_with_gaps(gate, segment, elapsed, end);
 }
 
 static void settle(lane_t *lane, segment_t *segment, int64_t t) {
@@ -152,7 +169,7 @@ static void settle(lane_t *lane, segment_t *segment, int64_t t) {
     double elapsed = (double)elapsed_ms * 1e6;
     double end = place_on_timeline(lane->timeline, segment, elapsed, t);
     int is_disturbed = tenant_is_disturbed(&gate->tenancy, t);
-    double cost = judge(gate, segment, elapsed, end - elapsed, end, is_disturbed);
+    double cost = judge(gate, segment, elapsed, end, is_disturbed);
     gate->in_flight_ns -= segment->expected_ns;
     gate->done_ns = (int64_t)end;
     gate_pay(gate, (int64_t)cost);

@@ -1,7 +1,7 @@
 /* The file behind the region: mapped, with locks on single bytes that the kernel lets go of at any death.
 
    A program may close descriptors that it does not know, and get the same number again for a file of its own. So before
-   each use it is looked at whether the descriptor is still the file-> The mapping stays either way, and with it the
+   each use it is looked at whether the descriptor is still the file. The mapping stays either way, and with it the
    locks: they belong to the opened file, which lives until nothing has it open or mapped. */
 #define _GNU_SOURCE
 #include "tessera.h"
@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS 10000
+#define LONGEST_PAUSE_MS 16
 
 static int is_ours(const shared_t *file) {
     struct stat found;
@@ -72,14 +73,17 @@ static int lock_byte(const shared_t *file, int command, short type, off_t byte) 
     return command == F_OFD_GETLK && result == 0 ? wish.l_type != F_UNLCK : result;
 }
 
+/* Asks less and less often, because a thousand that ask at once keep the one from going on that has it. */
 int shared_lock(const shared_t *file, off_t byte) {
-    struct timespec pause = {.tv_nsec = 1000000};
-    for (int waited_ms = 0; waited_ms < PATIENCE_MS && is_ours(file); waited_ms++) {
+    long pause_ms = 1;
+    for (long waited_ms = 0; waited_ms < PATIENCE_MS && is_ours(file); waited_ms += pause_ms) {
         if (lock_byte(file, F_OFD_SETLK, F_WRLCK, byte) == 0)
             return 0;
         if (errno != EAGAIN && errno != EACCES && errno != EINTR)
             return -1;
+        struct timespec pause = {.tv_nsec = pause_ms * 1000000};
         nanosleep(&pause, NULL);
+        pause_ms = pause_ms < LONGEST_PAUSE_MS ? 2 * pause_ms : pause_ms;
     }
     return -1;
 }

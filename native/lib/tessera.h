@@ -22,8 +22,9 @@
 #include <time.h>
 
 #define NO_CARD (-1)
-#define MOST_CARDS REGION_CARDS
 #define MOST_DEVICES 64
+#define CARDS_BEYOND MOST_DEVICES       /* for which the region has no room */
+#define MOST_CARDS (REGION_CARDS + CARDS_BEYOND)
 #define UUID_LENGTH REGION_UUID
 #define NO_LIMIT (UINT64_MAX / 2)
 #define PAGE ((uint64_t)2 << 20)
@@ -82,7 +83,8 @@ void *stand_before(void *entry);
 int has_entry(const char *name, void **entry);
 
 /* Call a real entry from the entry that stands before it. */
-#define CALL(name, ...) (load_cuda() == 0 && real.name ? real.name(__VA_ARGS__) : CUDA_ERROR_NOT_SUPPORTED)
+#define CALL(name, ...)                                                                                                \
+    (real.name || (load_cuda() == 0 && real.name) ? real.name(__VA_ARGS__) : CUDA_ERROR_NOT_SUPPORTED)
 
 /* ---- shared_file.c: a file that processes share ---- */
 
@@ -114,13 +116,46 @@ int shared_is_free(const shared_t *file, off_t byte);
    for itself alone, and one line says so. */
 void region_join(void);
 
-/* The number of the card with this UUID, the same in all processes; NO_CARD when there are too many. */
+/* The file and the slot of this process, after joining; and what is counted here alone. */
+typedef struct {
+    region_file_t *file;
+    region_slot_t *own;
+    region_card_t beyond[CARDS_BEYOND];
+    _Atomic uint64_t bytes_beyond[CARDS_BEYOND];
+} region_here_t;
+extern region_here_t region_here;
+
+/* The number of the card with this UUID: the same in all processes, or from REGION_CARDS on one of this process alone.
+   NO_CARD where there are more than anybody has. */
 int region_card(const char *uuid);
 const char *region_uuid(int card);
 
-/* Charge `bytes` to this process, if all processes together stay within `cap`. Returns 0, or -1 with nothing charged.
-   Announces first and counts then, so two that race never both get the last bytes. No lock unless refused. */
-int region_reserve(int card, uint64_t bytes, uint64_t cap);
+/* Whether two UUIDs are of one card, or of one part of a card. */
+int is_same_card(const char *one, const char *other);
+
+/* One process at a time, let go by the kernel at any death. Waits a bounded time; returns 0, or -1 without it. */
+int region_lock(void);
+void region_unlock(void);
+
+/* Empty the slots of the dead; with the region locked. */
+void bury_the_dead(void);
+int region_slot_is_alive(int slot);
+
+/* As the lock, for whoever measures what a context takes. Nobody who allocates waits for it. */
+int region_begin_measuring(void);
+void region_end_measuring(void);
+
+/* ---- agent.c ---- */
+
+/* The number of this process on its node, 0 where nobody says it. Waits a tenth of a second at most. */
+uint64_t ask_host_pid(void);
+
+/* ---- figures.c: what the processes of the container hold ---- */
+
+/* Charge `bytes` to this process, if all processes together stay within `cap`. Returns 0 and what is left then, or -1
+   with nothing charged. Announces first and counts then, so two that race never both get the last bytes. No lock unless
+   refused. */
+int region_reserve(int card, uint64_t bytes, uint64_t cap, uint64_t *left);
 
 /* Charge or give back without asking, for what the driver has already done. */
 void region_add(int card, uint64_t bytes);
@@ -142,9 +177,48 @@ int region_identity(struct stat *identity);
 /* What is told of the card to the node's agent. */
 region_card_t *region_figures(int card);
 
-/* One process at a time, let go by the kernel at any death. Waits a bounded time; returns 0, or -1 without it. */
-int region_lock(void);
-void region_unlock(void);
+/* Who holds some of the card. Returns how many there are; at most `room` of them are written. */
+typedef struct {
+    uint32_t pid, host_pid;
+    uint64_t bytes;
+} holder_t;
+int region_holders(int card, holder_t *holders, int room);
+
+/* What this process is charged with from now on: at the end, at most, and whether anything changed. One at a time. */
+typedef struct {
+    uint64_t now, most;
+    int has_changed;
+} watched_t;
+void region_watch(int card);
+watched_t region_stop_watching(int card);
+
+/* ---- upkeep.c: what the driver takes for itself ---- */
+
+/* Compare now, or if that is due before an allocation; none of them waits for another thread that does. */
+void upkeep_look(int card);
+void upkeep_keep_up(int card, uint64_t limit);
+
+/* Before a refusal. Returns 0 where it was done just now. */
+int upkeep_look_again(int card);
+
+/* What was left of the limit after the last allocation. */
+void upkeep_note_left(int card, uint64_t left);
+
+/* A context of the card has come, or gone. */
+void upkeep_begin(int card);
+void upkeep_end(int card);
+
+/* Before code is loaded. Returns 0, or CUDA_ERROR_OUT_OF_MEMORY where there is no room for any. */
+CUresult upkeep_begin_code(int card);
+
+/* After it: it is looked what that took, before the next allocation at the latest. */
+void upkeep_end_code(int card);
+
+/* Memory that is there and others pay for; and memory that is paid for and may not be there. */
+void upkeep_import(int card, uint64_t bytes);
+void upkeep_forget_import(int card, uint64_t bytes);
+void upkeep_doubt(int card);
+void forget_upkeep(void);
 
 /* ---- limits.c ---- */
 
@@ -157,6 +231,15 @@ typedef struct {
     int share_percent, is_generous, priority;
 } compute_limit_t;
 compute_limit_t compute_limit_of(int card);
+
+/* The least of all cards' shares in percent, before any card is known; 100 where nothing limits them. */
+int strictest_share(void);
+
+/* What may lie in the host's memory beyond the limit; 0 where nothing may. */
+uint64_t spill_limit_of(int card);
+
+/* Whether the container ends where it would be refused memory. */
+int refusal_is_the_end(void);
 void forget_limits(void);
 
 /* ---- devices.c ---- */
@@ -175,7 +258,16 @@ int position_of_card(int card);
 
 void forget_devices(void);
 
-/* What NVML says that this process holds of the card, or, where it does not know the process, what all hold. */
+/* NVML's own for the card. Returns 0, or -1 where it does not know it. */
+int find_handle(int card, nvmlDevice_t *device);
+
+/* ---- measuring.c ---- */
+
+/* What NVML says that this process holds of the card. Returns 0, or -1 where it does not know the process. */
+int measure_own(int card, uint64_t *bytes);
+void forget_processes(void);
+
+/* The same, or, where it does not know the process, what all hold. */
 typedef struct {
     int is_own;
     uint64_t bytes;
@@ -184,7 +276,7 @@ use_t measure_use(int card);
 
 /* ---- blocks.c: what this process has, in constant time ---- */
 
-typedef enum { POINTER, ARRAY, HANDLE, MAPPING, CONTEXT } kind_t;
+typedef enum { POINTER, ARRAY, HANDLE, MAPPING, CONTEXT, SPILLED, IMPORT } kind_t;
 
 /* `owner` is the context that a block dies with, or the handle behind a mapping. */
 typedef struct {
@@ -213,6 +305,9 @@ void blocks_forget_all(void);
    nothing charged. */
 CUresult reserve_pages(int card, uint64_t bytes);
 
+/* The same, where there is another way: returns -1 and no refusal is counted. */
+int try_reserve_pages(int card, uint64_t bytes);
+
 /* Give back what a block was charged with. */
 void give_back_block(int card, uint64_t bytes);
 
@@ -221,6 +316,7 @@ void give_back_block(int card, uint64_t bytes);
 typedef struct {
     int card;
     uint64_t bytes;
+    int is_refused, is_spilled;
 } charge_t;
 CUresult begin_charge(charge_t *charge, int card, uint64_t bytes);
 CUresult end_charge(const charge_t *charge, CUresult result, kind_t kind, uint64_t key);
@@ -232,14 +328,70 @@ void forget_small_blocks(void);
 
 /* ---- pools.c ---- */
 
-/* Let go of what the pools of this process keep unused. Returns whether anything came back. */
+/* Let go of what the pools and graphs of this process keep unused. Returns whether anything came back. */
 int trim_pools(int card);
 
-/* Count again what the pools have, because the driver lets go by itself. */
+/* Count again what pools and graphs have, because the driver lets go by itself. */
 void settle_pools(int card);
 void forget_pools(void);
 
+/* ---- graph_needs.c ---- */
+
+/* What a graph needs of a card: all that its nodes allocate, and the most of that at once. */
+typedef struct {
+    CUdevice device;
+    uint64_t sum, most, now;
+} graph_need_t;
+
+/* Returns of how many cards; at most `room` of them are written. */
+int count_graph_needs(CUgraph graph, graph_need_t *needs, int room);
+
+/* ---- graph_memory.c ---- */
+
+/* Around a launch of the graph or an upload. The first returns 0, or CUDA_ERROR_OUT_OF_MEMORY where the memory of its
+   nodes would go over the limit; the second returns the driver's code. */
+CUresult begin_graph_launch(CUgraphExec graph);
+CUresult end_graph_launch(CUgraphExec graph, CUresult result);
+
+int trim_graph_memory(int card);
+void settle_graph_memory(int card);
+void forget_graph_memory(void);
+
+/* ---- spill.c ---- */
+
+/* Memory of the host in place of the card's. Returns 0, or CUDA_ERROR_OUT_OF_MEMORY where the tile may not have it. */
+CUresult spill(CUdeviceptr *pointer, int card, uint64_t bytes);
+
+/* Returns 1 where the address is the host's memory, which is forgotten and must be freed as `block`. */
+int drop_spilled(CUdeviceptr pointer, block_t *block);
+CUresult free_spilled(const block_t *block);
+CUresult free_spilled_after(const block_t *block, CUstream stream);
+
+/* What stands in the region for the host's part of the card. */
+int card_of_spill(int card);
+void forget_spilled(void);
+
+/* ---- imports.c ---- */
+
+void remember_import(CUdeviceptr pointer, uint64_t bytes);
+
+/* Returns 1 where the address was an import, now forgotten and written to `block`. */
+int forget_import(CUdeviceptr pointer, block_t *block);
+void forget_imports(void);
+
+/* ---- refusal.c ---- */
+
+/* Count it, and end the container where the tile says so. Returns CUDA_ERROR_OUT_OF_MEMORY. */
+CUresult refuse(int card, uint64_t bytes);
+
+/* ---- utilisation.c ---- */
+
+void forget_utilisation(void);
+
 /* ---- the share of GPU time (compute.h) ---- */
+
+/* Before cuInit. */
+void mps_prepare(void);
 
 /* The context is about to go, or may be: what is measured in it ends. */
 void lanes_drop_context(CUcontext context);

@@ -12,14 +12,16 @@ static uint64_t least(uint64_t one, uint64_t other) {
 }
 
 /* From what the driver says of the whole card. Returns 0 where nothing limits it and that is what the program is told.
-   Never more than the card itself has, nor less than nothing after a limit was lowered. */
+   Never more than the card itself has, beside what may spill into the host's memory, nor less than nothing after a limit
+   was lowered. */
 static int look(int card, uint64_t card_total, uint64_t card_free, view_t *view) {
     uint64_t limit = card == NO_CARD ? NO_LIMIT : limit_of(card);
     if (limit == NO_LIMIT)
         return 0;
     settle_pools(card);
     uint64_t total = least(limit, card_total), used = least(region_used(card), total);
-    *view = (view_t){total, least(card_free, total - used), used};
+    uint64_t spill = spill_limit_of(card), spilled = spill ? least(region_used(card_of_spill(card)), spill) : 0;
+    *view = (view_t){total + spill, least(card_free, total - used) + spill - spilled, used + spilled};
     return 1;
 }
 
@@ -37,7 +39,7 @@ CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
     CUresult result = CALL(cuDeviceTotalMem_v2, bytes, device);
     int card = result == CUDA_SUCCESS ? card_of_device(device) : NO_CARD;
     if (card != NO_CARD)
-        *bytes = least(*bytes, limit_of(card));
+        *bytes = least(*bytes, limit_of(card)) + spill_limit_of(card);
     return result;
 }
 

@@ -12,6 +12,7 @@ from tessera.vendors.simulated import parse_plan, simulate
 from tessera.vendors.simulated_driver import write_cards
 from testbed.fixtures import require
 from tests.native.machines import CONTEXT_MIB, LIBRARIES, LIBRARY, PATIENCE_S, Container, Machine
+from tests.native.working import Tenant
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -32,6 +33,21 @@ def machine(tmp_path: Path) -> Machine:
 def container(machine: Machine, tmp_path: Path) -> Container:
     """Without limits, until it is given some."""
     return Container(machine, tmp_path)
+
+
+@pytest.fixture
+def tenant(machine: Machine, tmp_path: Path) -> Tenant:
+    """Of the machine's first card, with another one beside it."""
+    (tmp_path / "cards").mkdir(exist_ok=True)
+    (tmp_path / "tenant").mkdir()
+    return Tenant(machine, tmp_path / "tenant")
+
+
+@pytest.fixture
+def neighbour(tenant: Tenant) -> Tenant:
+    directory = tenant.directory.with_name("neighbour")
+    directory.mkdir()
+    return Tenant(tenant.machine, directory)
 
 
 @pytest.fixture

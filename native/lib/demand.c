@@ -1,0 +1,50 @@
+/* What the tenant pays, and how much of the card it would keep busy. */
+#include "compute.h"
+
+#define WINDOW_NS (50 * MILLISECOND)
+#define HEAVY 0.65
+
+/* Since when the calling thread was about its own things, and what it waited of that time for the card. */
+static __thread struct {
+    int64_t marked_ns, blocked_ns;
+} self;
+
+void gate_pay(gate_t *gate, int64_t ns) {
+    budgets_refill(&gate->tenancy, now_ns());
+    if (gate->share)
+        budget_pay(&gate->tenancy, ns, gate->is_generous);
+    gate->window_cost += (double)ns;
+    atomic_fetch_add(&region_figures(gate->card)->gpu_ns, (uint64_t)ns);
+}
+
+void gate_was_blocked(int64_t ns) {
+    self.blocked_ns += ns;
+}
+
+/* How much of the card the tenant would keep busy, were it alone: a process that waits for the card waits no longer than
+   the card works for it, but for the work of others. */
+void demand_weigh(gate_t *gate, int64_t t) {
+    if (self.marked_ns && t - self.marked_ns < WINDOW_NS) {
+        int64_t own = t - self.marked_ns - self.blocked_ns;
+        gate->window_host += own > 0 ? (double)own : 0;
+        gate->window_blocked += (double)self.blocked_ns;
+    }
+    self.blocked_ns = 0;
+    self.marked_ns = t;
+    if (t - gate->window_ns < WINDOW_NS)
+        return;
+    double waited = gate->window_blocked < gate->window_cost ? gate->window_blocked : gate->window_cost;
+    double alone = gate->window_host + waited;
+    if (gate->window_cost > 0 && alone > 0) {
+        double demand = gate->window_cost / alone;
+        gate->demand = t - gate->window_ns < 2 * WINDOW_NS ? (gate->demand + demand) / 2 : demand;
+    }
+    if (gate->window_cost > 0 && gate->demand > HEAVY)
+        atomic_store(&gate->tenancy.own->heavy_ns, (uint64_t)t);
+    gate->window_ns = t;
+    gate->window_cost = gate->window_host = gate->window_blocked = 0;
+}
+
+void demand_skip_to(int64_t t) {
+    self.marked_ns = t;
+}

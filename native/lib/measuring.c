@@ -1,0 +1,76 @@
+/* How much of a card this process has by NVML. Which of the listed processes it is, the node's agent knows best. */
+#define _GNU_SOURCE
+#include "tessera.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#define MOST_PROCESSES 1024
+#define NOT_SAID UINT64_MAX
+#define AGENT_PERIOD_MS 10000
+
+/* As NVML lists them; one thread asks at a time. */
+static struct {
+    pthread_mutex_t mutex;
+    nvmlProcessInfo_t rows[MOST_PROCESSES];
+} processes = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+void forget_processes(void) {
+    pthread_mutex_init(&processes.mutex, NULL);
+}
+
+/* Under the number of the node, where the agent has said it. It may have been away when this process began. */
+static uint64_t host_pid(void) {
+    static _Atomic uint64_t asked_ms;
+    uint64_t pid = atomic_load(&region_here.own->host_pid), now_ms = coarse_ms();
+    if (pid == 0 && now_ms - atomic_load(&asked_ms) >= AGENT_PERIOD_MS) {
+        pid = atomic_load(&asked_ms) ? ask_host_pid() : 0;      /* the first time it was asked at the joining */
+        atomic_store(&asked_ms, now_ms);
+        atomic_store(&region_here.own->host_pid, pid);
+    }
+    return pid;
+}
+
+/* Returns 0, or -1 where no process or several of that number are listed: then one of them is of another container. */
+static int find_process(unsigned int count, uint64_t pid, uint64_t *bytes) {
+    unsigned int found = 0;
+    for (unsigned int one = 0; one < count; one++)
+        if (processes.rows[one].pid == pid && processes.rows[one].used != NOT_SAID) {
+            *bytes = processes.rows[one].used;
+            found++;
+        }
+    return found == 1 ? 0 : -1;
+}
+
+static unsigned int list_processes(nvmlDevice_t device) {
+    unsigned int count = MOST_PROCESSES;
+    nvmlReturn_t result = NVML_ERROR_FUNCTION_NOT_FOUND;
+    if (real.nvmlDeviceGetComputeRunningProcesses_v3)
+        result = real.nvmlDeviceGetComputeRunningProcesses_v3(device, &count, processes.rows);
+    else if (real.nvmlDeviceGetComputeRunningProcesses_v2)
+        result = real.nvmlDeviceGetComputeRunningProcesses_v2(device, &count, processes.rows);
+    return result == NVML_SUCCESS ? count : 0;
+}
+
+int measure_own(int card, uint64_t *bytes) {
+    nvmlDevice_t device;
+    uint64_t pid = host_pid();
+    if (find_handle(card, &device))
+        return -1;
+    pthread_mutex_lock(&processes.mutex);
+    unsigned int count = list_processes(device);
+    int result = pid && find_process(count, pid, bytes) == 0 ? 0 : find_process(count, (uint64_t)getpid(), bytes);
+    pthread_mutex_unlock(&processes.mutex);
+    return result;
+}
+
+use_t measure_use(int card) {
+    nvmlDevice_t device;
+    nvmlMemory_t memory = {0};
+    use_t own = {.is_own = 1};
+    if (measure_own(card, &own.bytes) == 0)
+        return own;
+    if (find_handle(card, &device) == 0 && real.nvmlDeviceGetMemoryInfo)
+        real.nvmlDeviceGetMemoryInfo(device, &memory);
+    return (use_t){.bytes = memory.used};
+}

@@ -1,0 +1,195 @@
+/* What the driver takes of a card for itself: code of modules and libraries, stacks of kernels, and whatever a context
+   takes beyond what contexts are charged with. It says to nobody how much that is, and takes some of it at a kernel's
+   first launch. So now and then what NVML says of this process is compared with what the process was charged with, and
+   the difference is charged too.
+
+   A process that has code keeps a margin for what it may still load. Where NVML does not know the process, the margin is
+   all that can be charged, and is taken on the safe side. */
+#define _GNU_SOURCE
+#include "tessera.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define PERIOD_MS 100
+#define NEAR_PERIOD_MS 10       /* with little left of the limit */
+#define NEAR_SHARE 16
+#define MOST_MARGIN ((uint64_t)128 << 20)       /* a process of torch on an H200 takes 92 MiB after its context */
+#define MARGIN_SHARE 64
+#define BLIND_MARGIN_SHARE 8
+#define NONE UINT64_MAX
+
+typedef struct {
+    _Atomic uint64_t looked_ms, left;
+    _Atomic int has_code, is_stale;
+    int contexts;
+    uint64_t charged;           /* beyond contexts, with the margin */
+    uint64_t lower;             /* what the last look would have lowered it to, if nothing had changed meanwhile */
+    _Atomic uint64_t imported;  /* what others pay for, and NVML may say of this process, too */
+    _Atomic int is_vague;       /* memory was charged that may not be on the card */
+} upkeep_t;
+
+static upkeep_t upkeeps[MOST_CARDS];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+void forget_upkeep(void) {
+    pthread_mutex_init(&mutex, NULL);
+    memset(upkeeps, 0, sizeof upkeeps);
+}
+
+void upkeep_import(int card, uint64_t bytes) {
+    atomic_fetch_add(&upkeeps[card].imported, bytes);
+}
+
+void upkeep_forget_import(int card, uint64_t bytes) {
+    atomic_fetch_sub(&upkeeps[card].imported, bytes);
+}
+
+void upkeep_doubt(int card) {
+    atomic_store(&upkeeps[card].is_vague, 1);
+}
+
+/* ---- how much ------------------------------------------------------------------------------------------------- */
+
+static uint64_t least(uint64_t one, uint64_t other) {
+    return one < other ? one : other;
+}
+
+static uint64_t margin(uint64_t limit, uint64_t share) {
+    return least(MOST_MARGIN, limit / share) / PAGE * PAGE;
+}
+
+/* Room for all that code may come to, or a quarter of it beyond what there is, whichever is more. */
+static uint64_t with_margin(const upkeep_t *upkeep, uint64_t taken, uint64_t limit) {
+    uint64_t whole = margin(limit, MARGIN_SHARE), rest = whole / 4 / PAGE * PAGE;
+    if (!atomic_load(&upkeep->has_code))
+        return taken;
+    return taken + rest > whole ? taken + rest : whole;
+}
+
+/* From what NVML says and what the process was charged with meanwhile. The most of that counts, because a charge comes
+   before its memory and goes after it: so never too much comes out. */
+static uint64_t taken_of(const upkeep_t *upkeep, uint64_t used, const watched_t *charged) {
+    uint64_t known = charged->most - upkeep->charged + atomic_load(&upkeep->imported);
+    return used > known ? round_up(used - known, PAGE) : 0;
+}
+
+/* ---- charging ------------------------------------------------------------------------------------------------- */
+
+/* With the mutex, as the next ones. */
+static void charge(int card, uint64_t bytes) {
+    upkeep_t *upkeep = &upkeeps[card];
+    if (bytes > upkeep->charged)
+        region_add(card, bytes - upkeep->charged);
+    else
+        region_give_back(card, upkeep->charged - bytes);
+    upkeep->charged = bytes;
+    upkeep->lower = NONE;
+}
+
+/* Down only when two looks in a row agree and neither saw anything change: a free that is under way, memory that is
+   not on the card or is another's would else be taken for the driver's. */
+static void lower(int card, uint64_t bytes, int is_certain) {
+    upkeep_t *upkeep = &upkeeps[card];
+    uint64_t before = upkeep->lower;
+    upkeep->lower = is_certain ? bytes : NONE;
+    if (is_certain && before != NONE)
+        charge(card, before > bytes ? before : bytes);
+}
+
+static void compare(int card) {
+    upkeep_t *upkeep = &upkeeps[card];
+    uint64_t used = 0, limit = limit_of(card);
+    settle_pools(card);
+    region_watch(card);
+    int is_known = measure_own(card, &used) == 0;
+    settle_pools(card);
+    watched_t charged = region_stop_watching(card);
+    if (!is_known) {
+        if (upkeep->charged < margin(limit, BLIND_MARGIN_SHARE))
+            charge(card, margin(limit, BLIND_MARGIN_SHARE));
+        return;
+    }
+    uint64_t taken = taken_of(upkeep, used, &charged);
+    if (taken)
+        atomic_store(&upkeep->has_code, 1);
+    uint64_t wish = with_margin(upkeep, taken, limit);
+    if (wish > upkeep->charged)
+        charge(card, wish);
+    else if (wish < upkeep->charged)
+        lower(card, wish, !charged.has_changed && !upkeep->is_vague && upkeep->imported == 0);
+}
+
+void upkeep_look(int card) {
+    upkeep_t *upkeep = &upkeeps[card];
+    if (limit_of(card) == NO_LIMIT || pthread_mutex_trylock(&mutex))
+        return;
+    atomic_store(&upkeep->looked_ms, coarse_ms());
+    atomic_store(&upkeep->is_stale, 0);
+    if (upkeep->contexts)
+        compare(card);
+    pthread_mutex_unlock(&mutex);
+}
+
+static int is_older(int card, uint64_t age_ms) {
+    const upkeep_t *upkeep = &upkeeps[card];
+    return atomic_load_explicit(&upkeep->is_stale, memory_order_relaxed) ||
+           coarse_ms() - atomic_load_explicit(&upkeep->looked_ms, memory_order_relaxed) >= age_ms;
+}
+
+void upkeep_keep_up(int card, uint64_t limit) {
+    uint64_t left = atomic_load_explicit(&upkeeps[card].left, memory_order_relaxed);
+    if (limit != NO_LIMIT && is_older(card, left < limit / NEAR_SHARE ? NEAR_PERIOD_MS : PERIOD_MS))
+        upkeep_look(card);
+}
+
+void upkeep_note_left(int card, uint64_t left) {
+    atomic_store_explicit(&upkeeps[card].left, left, memory_order_relaxed);
+}
+
+int upkeep_look_again(int card) {
+    if (!is_older(card, NEAR_PERIOD_MS))
+        return 0;
+    upkeep_look(card);
+    return 1;
+}
+
+/* ---- contexts and code ---------------------------------------------------------------------------------------- */
+
+void upkeep_begin(int card) {
+    pthread_mutex_lock(&mutex);
+    upkeeps[card].contexts++;
+    pthread_mutex_unlock(&mutex);
+    upkeep_look(card);
+}
+
+void upkeep_end(int card) {
+    upkeep_t *upkeep = &upkeeps[card];
+    pthread_mutex_lock(&mutex);
+    if (--upkeep->contexts == 0) {
+        charge(card, 0);
+        atomic_store(&upkeep->has_code, 0);
+    }
+    pthread_mutex_unlock(&mutex);
+}
+
+CUresult upkeep_begin_code(int card) {
+    upkeep_t *upkeep = &upkeeps[card];
+    uint64_t limit = limit_of(card), whole = margin(limit, MARGIN_SHARE);
+    if (limit == NO_LIMIT || atomic_load(&upkeep->has_code))
+        return CUDA_SUCCESS;
+    pthread_mutex_lock(&mutex);
+    uint64_t more = whole > upkeep->charged ? whole - upkeep->charged : 0;
+    CUresult result = atomic_load(&upkeep->has_code) ? CUDA_SUCCESS : reserve_pages(card, more);
+    if (result == CUDA_SUCCESS && !atomic_exchange(&upkeep->has_code, 1))
+        upkeep->charged += more;
+    pthread_mutex_unlock(&mutex);
+    return result;
+}
+
+void upkeep_end_code(int card) {
+    if (is_older(card, NEAR_PERIOD_MS))
+        upkeep_look(card);
+    else
+        atomic_store(&upkeeps[card].is_stale, 1);
+}

@@ -1,0 +1,150 @@
+"""The gate holds launches back, and never in a way that could stop a program for good or change what it does."""
+
+from tests.native.working import Tenant
+
+BEHIND_A_FLAG = """
+memory, address = flag()
+first, second = stream(), stream()
+for _ in range(5):
+    launch(MS, second)
+wait(second)
+lib.cuStreamWaitValue32_v2(first, address, 1, 0)
+for _ in range(40):
+    assert launch(20 * MS, first) == 0
+"""
+
+
+def test_work_that_waits_for_a_later_launch_does_not_keep_it_back_for_good(tenant: Tenant):
+    tenant.limit(5)
+    script = (
+        f"{BEHIND_A_FLAG}print(launch(MS, second) or lib.cuStreamWriteValue32_v2(second, address, 1, 0), wait(first))"
+    )
+    assert tenant.run(script) == "0 0"
+
+
+def test_collectives_are_launched_at_once_however_deep_the_debt(tenant: Tenant):
+    tenant.limit(2)
+    script = """
+launch(60 * MS), wait()
+print(seconds(lambda: launch(1000, kernel=collective)) < 0.5 < seconds(lambda: launch(1000)))
+"""
+    assert tenant.run(script) == "True"
+
+
+CAPTURE = """
+on = stream()
+for _ in range(20):
+    launch(MS, on)
+assert lib.cuStreamBeginCapture_v2(on, {mode}) == 0
+codes = [launch(MS, on) for _ in range(200)]
+graph = ctypes.c_void_p()
+ended = lib.cuStreamEndCapture(on, ctypes.byref(graph))
+run = made("cuGraphInstantiateWithFlags", graph, ctypes.c_uint64(0))
+took = seconds(lambda: lib.cuGraphLaunch(run, on) or wait(on))
+print(set(codes), ended, 0.19 < took)
+"""
+
+
+def test_a_capture_goes_through_a_gate_that_is_shut(tenant: Tenant):
+    tenant.limit(40)
+    for mode in (0, 1, 2):
+        assert tenant.run(CAPTURE.format(mode=mode)) == "{0} 0 True"
+
+
+def test_other_threads_do_not_break_a_capture(tenant: Tenant):
+    tenant.limit(30)
+    script = """
+import threading
+is_over = threading.Event()
+def keep_launching():
+    cuda.enter()
+    own = stream()
+    while not is_over.is_set():
+        launch(MS // 2, own)
+        wait(own)
+thread = threading.Thread(target=keep_launching)
+thread.start()
+time.sleep(0.2)
+on, ends = stream(), []
+for _ in range(20):
+    assert lib.cuStreamBeginCapture_v2(on, 2) == 0
+    for _ in range(50):
+        launch(1000, on)
+    ends.append(lib.cuStreamEndCapture(on, ctypes.byref(ctypes.c_void_p())))
+is_over.set()
+thread.join()
+print(set(ends))
+"""
+    assert tenant.run(script) == "{0}"
+
+
+def test_a_stream_that_is_destroyed_under_way_takes_nothing_along(tenant: Tenant):
+    tenant.limit(40)
+    script = """
+for _ in range(30):
+    on = stream()
+    for _ in range(20):
+        launch(20_000, on)
+    assert lib.cuStreamDestroy_v2(on) == 0
+print(lib.cuCtxSynchronize())
+"""
+    assert tenant.run(script) == "0"
+
+
+def test_more_streams_than_the_gate_keeps_apart_are_served(tenant: Tenant):
+    tenant.limit(40)
+    script = """
+streams = [stream() for _ in range(100)]
+print({launch(20_000, on) for on in streams * 5}, lib.cuCtxSynchronize())
+"""
+    assert tenant.run(script) == "{0} 0"
+
+
+def test_a_context_that_goes_and_comes_again_is_measured_anew(tenant: Tenant):
+    tenant.limit(40)
+    script = """
+for _ in range(3):
+    for _ in range(20):
+        launch(100_000)
+    assert lib.cuDevicePrimaryCtxReset_v2(0) == 0
+    assert cuda.enter() == 0
+    module = made("cuModuleLoadData", PTX)
+    spin = made("cuModuleGetFunction", module, b"spin")
+    print(launch(1000, kernel=spin) or lib.cuCtxSynchronize(), end=" ")
+"""
+    assert tenant.run(script) == "0 0 0"
+
+
+def test_a_child_of_a_process_that_launches_starts_afresh(tenant: Tenant):
+    tenant.limit(40)
+    script = """
+import os, subprocess, sys
+for _ in range(50):
+    launch(100_000)
+child = os.fork()
+if child == 0:
+    os._exit(7)
+status = os.waitpid(child, 0)[1]
+script = "from tests.native.launching import *; print(launch(1000) or wait())"
+again = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+print(os.waitstatus_to_exitcode(status), again.stdout.strip(), launch(1000) or wait())
+"""
+    assert tenant.run(script) == "7 0 0"
+
+
+def test_two_cards_of_a_process_have_a_share_each(tenant: Tenant):
+    uuids = tenant.machine.uuids
+    (tenant.directory / "limits").write_text(
+        f"version 1\ncard {uuids[0]} memory_mib 0 cores_percent 10\ncard {uuids[1]} memory_mib 0 cores_percent 0\n"
+    )
+    script = """
+def hundred():
+    return {launch(MS) for _ in range(100)} == {0} and lib.cuCtxSynchronize()
+first = seconds(hundred)
+cuda.enter(1)
+spin = made("cuModuleGetFunction", made("cuModuleLoadData", PTX), b"spin")
+launch.__defaults__ = (None, spin)
+second = seconds(hundred)
+print(first > 0.6, second < 0.5)
+"""
+    assert tenant.run(script) == "True True"

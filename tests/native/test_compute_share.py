@@ -1,0 +1,119 @@
+"""One tenant of a card is kept to its share of the card's time, whichever way it launches."""
+
+import os
+import time
+
+import pytest
+
+from tests.native.working import Tenant, report_of
+
+THROTTLED, USED = 4, 3
+
+
+@pytest.mark.parametrize("mode", ["kernel", "ex", "coop", "graph", "streams2", "sync"])
+def test_every_way_to_launch_is_kept_to_the_share(tenant: Tenant, mode: str):
+    tenant.limit(25)
+    report = report_of(tenant.work(1.6, 300, mode))
+    assert 12 < report.percent() < 28
+
+
+@pytest.mark.parametrize("share", [50, 75])
+def test_a_larger_share_is_given_and_not_more(tenant: Tenant, share: int):
+    tenant.limit(share)
+    report = report_of(tenant.work(1.6, 500))
+    assert 0.5 * share < report.percent() < share + 3
+
+
+def test_kernels_longer_than_a_frame_are_paid_off(tenant: Tenant):
+    tenant.limit(25)
+    report = report_of(tenant.work(2.5, 40_000))
+    assert 100 * report.gpu_ns / report.wall_ns < 32
+
+
+def test_small_kernels_are_paid_with_what_they_take_and_not_with_the_gaps_between(tenant: Tenant):
+    tenant.limit(10)
+    report = report_of(tenant.work(1.6, 2, depth=1))
+    assert 4 < report.percent() < 14
+
+
+def test_without_a_share_nothing_is_held_back_and_nothing_measured(tenant: Tenant):
+    tenant.limit(0)
+    report = report_of(tenant.work(0.8, 500))
+    assert report.percent() > 45
+    assert tenant.figure(THROTTLED) == tenant.figure(USED) == 0
+
+
+def test_the_agent_is_told_what_was_used_and_how_long_launches_waited(tenant: Tenant):
+    tenant.limit(25)
+    report = report_of(tenant.work(1.2, 500))
+    assert tenant.figure(USED) == pytest.approx(report.gpu_ns, rel=0.15)
+    assert tenant.figure(THROTTLED) > report.wall_ns / 3
+
+
+def test_a_new_share_holds_without_a_restart(tenant: Tenant):
+    tenant.limit(20)
+    with tenant.work(2.4, 500) as program:
+        time.sleep(1.2)
+        tenant.limit(80)
+        report = report_of(program)
+    assert report.percent(slice(3, 10)) < 25
+    assert 35 < report.percent(slice(15, -1)) < 83
+
+
+def test_a_share_given_to_a_running_process_that_had_none_holds(tenant: Tenant):
+    tenant.limit(0)
+    with tenant.work(2.4, 500) as program:
+        time.sleep(1.2)
+        tenant.limit(25)
+        report = report_of(program)
+    assert report.percent(slice(1, 9)) > 45
+    assert report.percent(slice(15, -1)) < 29
+
+
+def test_processes_of_a_container_have_its_share_together(tenant: Tenant):
+    tenant.limit(50)
+    reports = [report_of(program) for program in [tenant.work(1.8, 500) for _ in range(2)]]
+    assert 20 < sum(report.percent() for report in reports) < 53
+
+
+@pytest.mark.parametrize(
+    ("variables", "least", "most"),
+    [
+        ({"CUDA_DEVICE_SM_LIMIT": "25"}, 12, 28),
+        ({"CUDA_DEVICE_SM_LIMIT_0": "50", "CUDA_DEVICE_SM_LIMIT": "10"}, 25, 53),
+        ({"CUDA_DEVICE_SM_LIMIT": "25", "GPU_CORE_UTILIZATION_POLICY": "DISABLE"}, 45, 101),
+        ({"CUDA_DEVICE_SM_LIMIT": "0"}, 45, 101),
+        ({"CUDA_DEVICE_SM_LIMIT": "a lot"}, 0, 4),
+        ({"CUDA_DEVICE_SM_LIMIT": "130"}, 0, 4),
+    ],
+)
+def test_variables_of_hami_mean_the_same(tenant: Tenant, variables: dict[str, str], least: float, most: float):
+    report = report_of(tenant.work(1.5, 500, **variables))
+    assert least <= report.percent() < most
+
+
+def test_a_share_that_cannot_be_read_is_said_once_and_the_least_is_given(tenant: Tenant):
+    tenant.limit("half")
+    with tenant.work(1.2, 500) as program:
+        said, _ = program.communicate(timeout=60)
+    lines = [line for line in said.splitlines() if line.startswith("tessera:")]
+    assert len(lines) == 1
+    assert "cores_percent and a whole number" in lines[0]
+
+
+def test_copies_between_host_and_card_are_not_paid(tenant: Tenant):
+    tenant.limit(25)
+    report_of(tenant.work(1.0, 500, "copy"))
+    assert tenant.figure(USED) < 20_000_000
+
+
+def test_with_mps_the_daemon_is_told_the_share_and_the_gate_stays_open(tenant: Tenant):
+    tenant.limit(25)
+    pipes = tenant.directory / "mps"
+    pipes.mkdir()
+    os.mkfifo(pipes / "control")
+    script = "read = ctypes.CDLL(None).getenv\nread.restype = ctypes.c_char_p\n"
+    told = tenant.run(f"{script}print(read(b'CUDA_MPS_ACTIVE_THREAD_PERCENTAGE'))", CUDA_MPS_PIPE_DIRECTORY=str(pipes))
+    assert told == "b'25'"
+    report = report_of(tenant.work(0.9, 500, CUDA_MPS_PIPE_DIRECTORY=str(pipes)))
+    assert report.percent() > 45

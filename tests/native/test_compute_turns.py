@@ -1,0 +1,103 @@
+"""Several tenants of one card: each gets its share, what is left goes where the policy says, and nobody is in the way
+of another for longer than a moment, dead or alive."""
+
+import time
+
+import pytest
+
+from tests.native.working import Tenant, report_of
+
+PATIENCE_S = 30.0
+WARM = 3
+
+
+def shares_of(*programs) -> list[float]:
+    return [report_of(program).percent() for program in programs]
+
+
+@pytest.mark.parametrize(("first", "second"), [(50, 50), (25, 75), (25, 25)])
+def test_two_that_could_fill_the_card_get_their_shares(tenant: Tenant, neighbour: Tenant, first: int, second: int):
+    tenant.limit(first)
+    neighbour.limit(second)
+    got = shares_of(tenant.work(2.2, 500), neighbour.work(2.2, 500))
+    assert 0.5 * first < got[0] < first + 4
+    assert 0.5 * second < got[1] < second + 4
+
+
+def test_what_the_other_does_not_use_is_left_unused_where_the_share_is_strict(tenant: Tenant, neighbour: Tenant):
+    tenant.limit(50, "cores_policy force")
+    neighbour.limit(50, "cores_policy force")
+    with neighbour.start("print(launch(1000) or wait(), flush=True)\ninput()") as idle:
+        assert idle.stdout.readline() == "0\n"
+        assert shares_of(tenant.work(1.4, 500))[0] < 53
+        idle.communicate("\n", timeout=PATIENCE_S)
+
+
+def test_what_the_other_does_not_use_may_be_used_where_the_policy_says_so(tenant: Tenant, neighbour: Tenant):
+    tenant.limit(25, "cores_policy default")
+    neighbour.limit(75, "cores_policy default")
+    with neighbour.start("print(launch(1000) or wait(), flush=True)\ninput()") as idle:
+        assert idle.stdout.readline() == "0\n"
+        assert shares_of(tenant.work(1.4, 500))[0] > 55
+        idle.communicate("\n", timeout=PATIENCE_S)
+
+
+def test_where_both_want_all_of_it_the_generous_policy_gives_shares(tenant: Tenant, neighbour: Tenant):
+    tenant.limit(25, "cores_policy default")
+    neighbour.limit(75, "cores_policy default")
+    got = shares_of(tenant.work(2.2, 500), neighbour.work(2.2, 500))
+    assert got[0] < 33
+    assert got[1] > 40
+
+
+def test_a_tenant_of_small_kernels_is_not_made_to_wait_for_turns(tenant: Tenant, neighbour: Tenant):
+    tenant.limit(50)
+    neighbour.limit(50)
+    heavy, light = tenant.work(2.0, 500), neighbour.work(2.0, 20, "sync", depth=1)
+    got = shares_of(heavy, light)
+    assert got[0] < 55
+    assert got[1] > 2
+
+
+def test_one_of_low_priority_stops_while_one_of_high_priority_works_and_goes_on_after(
+    tenant: Tenant, neighbour: Tenant
+):
+    tenant.limit(0, "priority 1")
+    neighbour.limit(0, "priority 0")
+    with tenant.work(2.5, 500) as low:
+        time.sleep(0.8)
+        high = report_of(neighbour.work(0.8, 500))
+        report = report_of(low)
+    assert high.percent(slice(1, -1)) > 50
+    assert report.windows.count(0) >= 4
+    assert report.percent(slice(-4, -1)) > 40
+
+
+def test_a_tenant_that_is_killed_in_its_turn_hinders_nobody(tenant: Tenant, neighbour: Tenant):
+    tenant.limit(50)
+    neighbour.limit(50)
+    with neighbour.work(4.0, 500) as survivor:
+        for moment in (0.5, 0.53, 0.51, 0.57):
+            victim = tenant.work(30, 500)
+            time.sleep(moment)
+            victim.kill()
+            victim.communicate(timeout=PATIENCE_S)
+        report = report_of(survivor)
+    assert 0 not in report.windows[WARM:-1]
+    assert report.percent() < 54
+
+
+def test_a_file_of_the_card_that_is_something_else_is_said_and_the_share_holds(tenant: Tenant):
+    (tenant.directory.parent / "cards" / tenant.machine.uuids[0]).write_bytes(b"no file of a card")
+    tenant.limit(25)
+    with tenant.work(1.4, 500) as program:
+        output, _ = program.communicate(timeout=PATIENCE_S)
+    assert "cannot be shared: it is no " in output.splitlines()[0]
+
+
+def test_a_hundred_processes_come_and_go_on_one_card(tenant: Tenant, neighbour: Tenant):
+    tenant.limit(20)
+    neighbour.limit(20)
+    for _ in range(5):
+        programs = [one.work(0.05, 50) for one in (tenant, neighbour) for _ in range(10)]
+        assert all(report_of(program).launches for program in programs)

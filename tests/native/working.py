@@ -1,0 +1,76 @@
+"""Tenants of a simulated card that keep it busy, and what each got of its time."""
+
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tests.native.machines import LIBRARY, PATIENCE_S, ROOT, Machine
+
+WORKER = ROOT / "build/native/probe/worker"
+WINDOW_NS = 100_000_000
+WARM_WINDOWS = 5
+FIGURES = 64 + 48
+"""Where the first card's figures begin in a region, after its UUID."""
+
+
+class Report(msgspec.Struct, frozen=True):
+    steps: int
+    launches: int
+    gpu_ns: int
+    wall_ns: int
+    windows: list[int]
+
+    def percent(self, windows: slice = slice(WARM_WINDOWS, -1)) -> float:
+        """Of the card's time, in these tenths of a second."""
+        counted = self.windows[windows]
+        return 100 * sum(counted) * (self.gpu_ns / max(1, self.steps)) / (len(counted) * WINDOW_NS)
+
+
+class Tenant(NamedTuple):
+    """A container with a share of the machine's first card, which it may have in common with others."""
+
+    machine: Machine
+    directory: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "LD_PRELOAD": str(LIBRARY),
+            "TESSERA_LIMITS": str(self.directory / "limits"),
+            "TESSERA_REGION": str(self.directory / "region"),
+            "TESSERA_CARDS": str(self.directory.parent / "cards"),
+        }
+
+    def limit(self, cores_percent: int | str, *lines: str) -> None:
+        card = f"card {self.machine.uuids[0]} memory_mib 0 cores_percent {cores_percent}"
+        whole = self.directory / "limits.new"
+        whole.write_text("\n".join(("version 1", *lines, card, "")))
+        whole.rename(self.directory / "limits")
+
+    def work(
+        self, seconds: float, microseconds: float, mode: str = "kernel", depth: int = 4, **environment: str
+    ) -> subprocess.Popen[str]:
+        command = [str(WORKER), str(seconds), str(int(microseconds * 1000)), str(depth), mode]
+        return self.machine.execute(command, **self.environment | environment)
+
+    def start(self, script: str, **environment: str) -> subprocess.Popen[str]:
+        return self.machine.start(f"from tests.native.launching import *\n{script}", **self.environment | environment)
+
+    def run(self, script: str, **environment: str) -> str:
+        program = self.start(script, **environment)
+        output, _ = program.communicate(timeout=PATIENCE_S)
+        assert program.returncode == 0, output
+        return output.strip()
+
+    def figure(self, place: int) -> int:
+        """3: GPU time, 4: throttled time, both in nanoseconds."""
+        at = FIGURES + 8 * place
+        return int.from_bytes((self.directory / "region").read_bytes()[at : at + 8], "little")
+
+
+def report_of(program: subprocess.Popen[str]) -> Report:
+    output, _ = program.communicate(timeout=PATIENCE_S)
+    assert program.returncode == 0, output
+    return msgspec.json.decode(output.splitlines()[-1], type=Report)
