@@ -42,7 +42,8 @@ typedef struct {
 
 /* Of a kernel with this much to do, or a graph, or a copy. Never NULL; beyond the table's room they share one. */
 struct gate;
-cost_t *cost_of(struct gate *gate, const void *what, uint64_t size);
+typedef enum { A_KERNEL, NO_KERNEL } launched_t;
+cost_t *cost_of(struct gate *gate, launched_t kind, const void *what, uint64_t size);
 
 /* Launches of these kernels took `ratio` times what was expected. `is_disturbed`: others used the card at the same time,
    so it is at most that. */
@@ -227,7 +228,7 @@ static inline CUstream of_all(CUstream stream) {
 }
 
 /* Before a launch on the stream. Returns a lane to leave with after it, or NULL. */
-lane_t *gate_enter(CUstream stream, const void *what, uint64_t size);
+lane_t *gate_enter(CUstream stream, launched_t kind, const void *what, uint64_t size);
 void gate_leave(lane_t *lane);
 
 /* What goes to the stream now takes no time of the card's processors. */

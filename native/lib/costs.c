@@ -14,12 +14,12 @@
 /* Collectives wait on the card for ranks that may be kept off it; those must never wait here. */
 static int is_collective(const void *what) {
     const char *name = NULL;
-    if (real.cuFuncGetName == NULL || real.cuFuncGetName(&name, what) != CUDA_SUCCESS || name == NULL)
-        return 0;
-    return strncmp(name, "nccl", 4) == 0;
+    int is_known = (real.cuFuncGetName && real.cuFuncGetName(&name, what) == CUDA_SUCCESS) ||
+                   (real.cuKernelGetName && real.cuKernelGetName(&name, what) == CUDA_SUCCESS);
+    return is_known && name && strncmp(name, "nccl", 4) == 0;
 }
 
-cost_t *cost_of(gate_t *gate, const void *what, uint64_t size) {
+cost_t *cost_of(gate_t *gate, launched_t kind, const void *what, uint64_t size) {
     uint64_t key = ((uint64_t)(uintptr_t)what ^ size * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu;
     key = key ? key : 1;
     for (unsigned int probe = 0; probe < PROBES; probe++) {
@@ -27,7 +27,8 @@ cost_t *cost_of(gate_t *gate, const void *what, uint64_t size) {
         if (cost->key == key)
             return cost;
         if (cost->key == 0) {
-            *cost = (cost_t){.key = key, .ns = GUESS_NS, .is_collective = (uint8_t)is_collective(what)};
+            *cost = (cost_t){.key = key, .ns = GUESS_NS};
+            cost->is_collective = kind == A_KERNEL && is_collective(what);
             return cost;
         }
     }

@@ -10,6 +10,7 @@
 #define LIMITS_NS (10 * MILLISECOND)
 
 static _Atomic(gate_t *) gates[MOST_CARDS];
+static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t generation = 1;         /* of lanes, so that threads do not use one that is gone */
 
 /* The lane that the thread has last used. */
@@ -27,8 +28,7 @@ gate_t *gate_at(int card) {
 }
 
 static gate_t *make_gate(int card) {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&making);
     gate_t *gate = gate_at(card);
     if (gate == NULL && (gate = calloc(1, sizeof *gate)) != NULL) {
         pthread_mutex_init(&gate->mutex, NULL);
@@ -39,7 +39,7 @@ static gate_t *make_gate(int card) {
         else
             free(gate), gate = NULL;
     }
-    pthread_mutex_unlock(&mutex);
+    pthread_mutex_unlock(&making);
     return gate;
 }
 
@@ -54,6 +54,7 @@ void lanes_forget(void) {
 
 /* A child has no context and no launches of its own yet. What its parent had is left where it is. */
 void forget_gates(void) {
+    pthread_mutex_init(&making, NULL);
     for (int card = 0; card < MOST_CARDS; card++) {
         gate_t *gate = gate_at(card);
         if (gate)
@@ -123,7 +124,7 @@ static lane_t *find_lane(CUstream stream) {
     return self.lane;
 }
 
-lane_t *gate_enter(CUstream stream, const void *what, uint64_t size) {
+lane_t *gate_enter(CUstream stream, launched_t kind, const void *what, uint64_t size) {
     if (captures_open && stream_is_capturing(stream))   /* what it takes is seen when the graph is launched */
         return NULL;
     lane_t *lane = find_lane(stream);
@@ -132,7 +133,7 @@ lane_t *gate_enter(CUstream stream, const void *what, uint64_t size) {
     gate_t *gate = lane->gate;
     pthread_mutex_lock(&gate->mutex);
     int64_t t = now_ns();
-    cost_t *cost = cost_of(gate, what, size);
+    cost_t *cost = cost_of(gate, kind, what, size);
     int is_within = lane->is_open && t < lane->until_ns && cost->seen && lane->left_ns >= (int64_t)cost->ns;
     if (!is_within)
         gate_wait(lane, cost, t);

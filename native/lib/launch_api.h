@@ -103,5 +103,6 @@ CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags);
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *memory, unsigned int flags);
 CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuFuncGetName(const char **name, const void *function);
+CUresult cuKernelGetName(const char **name, const void *kernel);
 
 #endif

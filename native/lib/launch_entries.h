@@ -69,6 +69,7 @@
     ENTRY(cuMemHostAlloc)                                                                                              \
     ENTRY(cuMemHostGetDevicePointer_v2)                                                                                \
     ENTRY(cuCtxSetCurrent)                                                                                             \
-    ENTRY(cuFuncGetName)
+    ENTRY(cuFuncGetName)                                                                                               \
+    ENTRY(cuKernelGetName)
 
 #endif

@@ -6,8 +6,8 @@ static inline uint64_t volume(unsigned int x, unsigned int y, unsigned int z) {
     return (uint64_t)x * y * z;
 }
 
-#define ASKING(stream, what, size, call)                                                                               \
-    lane_t *lane = gate_is_open() ? NULL : gate_enter(stream, what, size);                                             \
+#define ASKING(kind, stream, what, size, call)                                                                         \
+    lane_t *lane = gate_is_open() ? NULL : gate_enter(stream, kind, what, size);                                       \
     CUresult result = call;                                                                                            \
     if (__builtin_expect(lane != NULL, 0))                                                                             \
         gate_leave(lane);                                                                                              \
@@ -18,12 +18,12 @@ static inline uint64_t volume(unsigned int x, unsigned int y, unsigned int z) {
 
 #define KERNEL(name, stream_of)                                                                                        \
     CUresult name(LAUNCH_PARAMETERS, void **extra) {                                                                   \
-        ASKING(stream_of(stream), function, GRID, CALL(name, PASSED, extra));                                          \
+        ASKING(A_KERNEL, stream_of(stream), function, GRID, CALL(name, PASSED, extra));                                \
     }
 
 #define COOPERATIVE_KERNEL(name, stream_of)                                                                            \
     CUresult name(LAUNCH_PARAMETERS) {                                                                                 \
-        ASKING(stream_of(stream), function, GRID, CALL(name, PASSED));                                                 \
+        ASKING(A_KERNEL, stream_of(stream), function, GRID, CALL(name, PASSED));                                       \
     }
 
 #define CONFIGURED_KERNEL(name, stream_of)                                                                             \
@@ -32,22 +32,22 @@ static inline uint64_t volume(unsigned int x, unsigned int y, unsigned int z) {
             return CALL(name, wish, function, parameters, extra);                                                      \
         uint64_t size = volume(wish->grid[0], wish->grid[1], wish->grid[2]) ^                                          \
                         volume(wish->block[0], wish->block[1], wish->block[2]) << 44;                                  \
-        ASKING(stream_of(wish->stream), function, size, CALL(name, wish, function, parameters, extra));                \
+        ASKING(A_KERNEL, stream_of(wish->stream), function, size, CALL(name, wish, function, parameters, extra));      \
     }
 
 #define GRAPH(name, stream_of)                                                                                         \
     CUresult name(CUgraphExec graph, CUstream stream) {                                                                \
-        ASKING(stream_of(stream), graph, 0, CALL(name, graph, stream));                                                \
+        ASKING(NO_KERNEL, stream_of(stream), graph, 0, CALL(name, graph, stream));                                     \
     }
 
 #define COPY(name, stream_of)                                                                                          \
     CUresult name(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {                                   \
-        ASKING(stream_of(stream), (void *)(uintptr_t)&name, bytes, CALL(name, to, from, bytes, stream));               \
+        ASKING(NO_KERNEL, stream_of(stream), (void *)(uintptr_t)&name, bytes, CALL(name, to, from, bytes, stream));    \
     }
 
 #define FILL(name, type, stream_of)                                                                                    \
     CUresult name(CUdeviceptr to, type value, size_t count, CUstream stream) {                                         \
-        ASKING(stream_of(stream), (void *)(uintptr_t)&name, count, CALL(name, to, value, count, stream));              \
+        ASKING(NO_KERNEL, stream_of(stream), (void *)(uintptr_t)&name, count, CALL(name, to, value, count, stream));   \
     }
 
 KERNEL(cuLaunchKernel, of_all)
@@ -68,15 +68,15 @@ FILL(cuMemsetD32Async, unsigned int, of_all)
 FILL(cuMemsetD32Async_ptsz, unsigned int, of_thread)
 
 CUresult cuLaunch(CUfunction function) {
-    ASKING(NULL, function, 1, CALL(cuLaunch, function));
+    ASKING(A_KERNEL, NULL, function, 1, CALL(cuLaunch, function));
 }
 
 CUresult cuLaunchGrid(CUfunction function, int width, int height) {
-    ASKING(NULL, function, (uint64_t)width * (uint64_t)height, CALL(cuLaunchGrid, function, width, height));
+    ASKING(A_KERNEL, NULL, function, (uint64_t)width * (uint64_t)height, CALL(cuLaunchGrid, function, width, height));
 }
 
 CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream stream) {
-    ASKING(stream, function, (uint64_t)width * (uint64_t)height,
+    ASKING(A_KERNEL, stream, function, (uint64_t)width * (uint64_t)height,
            CALL(cuLaunchGridAsync, function, width, height, stream));
 }
 
@@ -84,6 +84,6 @@ CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstream 
 CUresult cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *wishes, unsigned int count, unsigned int flags) {
     if (wishes == NULL || count == 0)
         return CALL(cuLaunchCooperativeKernelMultiDevice, wishes, count, flags);
-    ASKING(wishes->stream, wishes->function, volume(wishes->grid[0], wishes->grid[1], wishes->grid[2]),
+    ASKING(A_KERNEL, wishes->stream, wishes->function, volume(wishes->grid[0], wishes->grid[1], wishes->grid[2]),
            CALL(cuLaunchCooperativeKernelMultiDevice, wishes, count, flags));
 }
