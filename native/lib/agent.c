@@ -15,7 +15,6 @@
 
 #define PATH_VARIABLE "TESSERA_AGENT"
 #define MOUNTED_SOCKET "/run/tessera/agent/socket"
-#define PATIENCE_MS 100
 #define LONGEST_ANSWER 64
 
 static int reach(void) {
@@ -47,11 +46,11 @@ static int is_pending(int connection, uint64_t until_ms) {
     return now_ms < until_ms && poll(&wish, 1, (int)(until_ms - now_ms)) == 1;
 }
 
-uint64_t ask_host_pid(void) {
+uint64_t ask_host_pid(int patience_ms) {
     char answer[LONGEST_ANSWER] = "";
     size_t length = 0;
     int before = errno, connection = reach();
-    const uint64_t until_ms = coarse_ms() + PATIENCE_MS;
+    const uint64_t until_ms = coarse_ms() + (uint64_t)patience_ms;
     while (connection != -1 && length < sizeof answer - 1 && is_pending(connection, until_ms)) {
         ssize_t more = recv(connection, answer + length, sizeof answer - 1 - length, MSG_DONTWAIT);
         if (more <= 0)

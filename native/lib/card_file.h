@@ -16,6 +16,7 @@
 #define CARD_VERSION 1
 #define CARD_TENANTS 64
 #define CARD_MEMBERS 1024
+#define PAID_WORDS 128
 
 typedef struct {
     _Atomic uint64_t id;                /* of the container; 0: free */
@@ -25,11 +26,11 @@ typedef struct {
     _Atomic uint64_t heavy_ns;          /* when it last kept the card busy by itself */
     _Atomic uint64_t waiting_ns;        /* a launch of it waited then; 0: none waits */
     _Atomic uint64_t turn_ended_ns;     /* its last turn */
-    _Atomic uint64_t billed_until_ns;   /* time before this is paid for, whichever of its processes used it */
     _Atomic uint64_t kernel_ns;         /* what one launch of it takes */
     _Atomic uint32_t share_percent;     /* 0: no limit */
     _Atomic uint32_t priority;          /* 0 goes before 1 */
-    uint64_t spare[6];
+    uint64_t spare[7];
+    _Atomic uint64_t paid[PAID_WORDS];  /* which moments of late are paid for, whoever of its processes used them */
 } card_tenant_t;
 
 typedef struct {
@@ -51,6 +52,6 @@ typedef struct {
     card_member_t members[CARD_MEMBERS];
 } card_file_t;
 
-_Static_assert(sizeof(card_tenant_t) == 128 && sizeof(card_member_t) == 32, "releases of one version share it");
+_Static_assert(sizeof(card_tenant_t) == 1152 && sizeof(card_member_t) == 32, "releases of one version share it");
 
 #endif

@@ -67,8 +67,6 @@ void budgets_refill(tenancy_t *tenancy, int64_t t);
 int64_t budget_frame_ns(const tenancy_t *tenancy, int64_t t);
 int64_t budget_quota_ns(const tenancy_t *tenancy, int64_t t);
 
-/* How much of [from, to) no process of the tenant has paid for; from now on it counts as paid. */
-int64_t budget_unpaid(tenancy_t *tenancy, int64_t from, int64_t to);
 void budget_pay(tenancy_t *tenancy, int64_t ns, int is_generous);
 
 /* What all processes of the tenant have in flight, this one with `own_ns`. */
@@ -83,6 +81,11 @@ int tenant_has_rivals(const tenancy_t *tenancy, int64_t t);
 
 /* Whether one that goes before this one uses the card. */
 int tenant_must_yield(const tenancy_t *tenancy, int64_t t);
+
+/* ---- paid_time.c ---- */
+
+/* How much of [from, to) no process of the tenant has paid for; from now on it counts as paid. */
+int64_t budget_unpaid(tenancy_t *tenancy, int64_t from, int64_t to);
 
 /* ---- turns.c ---- */
 
@@ -160,6 +163,11 @@ typedef struct gate {
     double window_cost, window_host, window_blocked, demand;
     int wants_sample, samples;
     int64_t sampled_ns;
+    /* While it rests, launches go by. A scout is an event that tells how far the card is behind. */
+    _Atomic uint64_t rest_until_ms, rest_looked_ms;     /* 0: it does not rest */
+    int64_t rest_began_ns, scout_ns;
+    CUevent scout;
+    timeline_t *scout_timeline;
 } gate_t;
 
 /* NULL where the card has none yet; gate_of_card makes it. */
@@ -252,8 +260,8 @@ verdict_t gate_ask(gate_t *gate, const cost_t *cost, int64_t t, int64_t waited);
 
 /* ---- waiting.c ---- */
 
-/* Returns with a segment open on the lane, for a launch of this cost. */
-void gate_wait(lane_t *lane, const cost_t *cost, int64_t t);
+/* Returns when a launch of this cost may go, and whether a segment is open on the lane that measures it. */
+int gate_wait(lane_t *lane, const cost_t *cost, int64_t t);
 
 /* ---- demand.c ---- */
 
@@ -263,6 +271,21 @@ void gate_pay(gate_t *gate, int64_t ns);
 void gate_was_blocked(int64_t ns);
 void demand_weigh(gate_t *gate, int64_t t);
 void demand_skip_to(int64_t t);
+
+/* How long the calling thread has waited for the card since it was last asked this. */
+int64_t demand_waited(int64_t t);
+
+/* A tenant above this could fill the card. */
+#define HEAVY 0.65
+
+/* ---- resting.c ---- */
+
+/* Rest from now on, if the tenant is modest. */
+void gate_rest(gate_t *gate, int64_t t);
+
+/* Whether the gate, which rests, goes on with it. Without the mutex. */
+int gate_goes_on_resting(lane_t *lane);
+void gate_recall_scout(gate_t *gate);
 
 /* ---- timekeeper.c ---- */
 

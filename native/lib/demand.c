@@ -2,7 +2,6 @@
 #include "compute.h"
 
 #define WINDOW_NS (50 * MILLISECOND)
-#define HEAVY 0.65
 
 /* Since when the calling thread was about its own things, and what it waited of that time for the card. */
 static __thread struct {
@@ -43,8 +42,16 @@ void demand_weigh(gate_t *gate, int64_t t) {
         atomic_store(&gate->tenancy.own->heavy_ns, (uint64_t)t);
     gate->window_ns = t;
     gate->window_cost = gate->window_host = gate->window_blocked = 0;
+    gate_rest(gate, t);
 }
 
 void demand_skip_to(int64_t t) {
     self.marked_ns = t;
+}
+
+int64_t demand_waited(int64_t t) {
+    int64_t waited = self.blocked_ns;
+    self.blocked_ns = 0;
+    self.marked_ns = t;
+    return waited;
 }

@@ -131,14 +131,17 @@ lane_t *gate_enter(CUstream stream, launched_t kind, const void *what, uint64_t 
     if (lane == NULL || !must_ask(lane->gate))
         return NULL;
     gate_t *gate = lane->gate;
+    if (atomic_load_explicit(&gate->rest_until_ms, memory_order_relaxed) && gate_goes_on_resting(lane))
+        return NULL;
     pthread_mutex_lock(&gate->mutex);
     int64_t t = now_ns();
     cost_t *cost = cost_of(gate, kind, what, size);
     int is_within = lane->is_open && t < lane->until_ns && cost->seen && lane->left_ns >= (int64_t)cost->ns;
-    if (!is_within)
-        gate_wait(lane, cost, t);
-    segment_add(lane, cost, t);
-    int is_to_close = cost->seen == 0 || lane->segments[lane->head % LANE_SEGMENTS].expected_ns >= SEGMENT_NS;
+    int is_measured = is_within || gate_wait(lane, cost, t), is_to_close = 0;
+    if (is_measured) {
+        segment_add(lane, cost, t);
+        is_to_close = cost->seen == 0 || lane->segments[lane->head % LANE_SEGMENTS].expected_ns >= SEGMENT_NS;
+    }
     pthread_mutex_unlock(&gate->mutex);
     return is_to_close ? lane : NULL;
 }

@@ -75,12 +75,15 @@ void settle_graph_memory(int card) {
     pthread_mutex_unlock(&graphs.mutex);
 }
 
-/* With the mutex. */
+/* With the mutex. What is in use stays with its graph. */
 static CUresult trim(CUdevice device, int card) {
+    int is_counted = card != NO_CARD && graphs.is_used[card];
+    uint64_t before = is_counted ? ask(card, GRAPH_MEMORY_RESERVED) : 0;
     CUresult result = CALL(cuDeviceGraphMemTrim, device);
-    graphs.trims++;
-    if (card != NO_CARD && graphs.is_used[card])
+    if (is_counted)
         settle(card, 0);
+    if (is_counted && graphs.charged[card] < before)
+        graphs.trims++;
     return result;
 }
 

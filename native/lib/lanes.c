@@ -117,6 +117,8 @@ void lanes_drop_context(CUcontext context) {
         FOR_LANES(gate, lane)
             if (lane->timeline && lane->timeline->context == context)
                 drop(lane);
+        if (gate->scout_timeline && gate->scout_timeline->context == context)
+            gate_recall_scout(gate);
         for (int one = 0; one < MOST_TIMELINES; one++)
             if (gate->timelines[one].context == context)
                 drop_timeline(&gate->timelines[one]);

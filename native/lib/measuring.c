@@ -8,6 +8,7 @@
 #define MOST_PROCESSES 1024
 #define NOT_SAID UINT64_MAX
 #define AGENT_PERIOD_MS 10000
+#define AGENT_PATIENCE_MS 5     /* an allocation waits for it */
 
 /* As NVML lists them; one thread asks at a time. */
 static struct {
@@ -19,15 +20,17 @@ void forget_processes(void) {
     pthread_mutex_init(&processes.mutex, NULL);
 }
 
-/* Under the number of the node, where the agent has said it. It may have been away when this process began. */
+/* Under the number of the node, where the agent has said it. It may have been away when this process joined. */
 static uint64_t host_pid(void) {
     static _Atomic uint64_t asked_ms;
-    uint64_t pid = atomic_load(&region_here.own->host_pid), now_ms = coarse_ms();
-    if (pid == 0 && now_ms - atomic_load(&asked_ms) >= AGENT_PERIOD_MS) {
-        pid = atomic_load(&asked_ms) ? ask_host_pid() : 0;      /* the first time it was asked at the joining */
-        atomic_store(&asked_ms, now_ms);
-        atomic_store(&region_here.own->host_pid, pid);
-    }
+    uint64_t pid = atomic_load(&region_here.own->host_pid), now_ms = coarse_ms(), before_ms = atomic_load(&asked_ms);
+    if (pid || now_ms - before_ms < AGENT_PERIOD_MS)
+        return pid;
+    atomic_store(&asked_ms, now_ms);
+    if (before_ms == 0)
+        return 0;
+    pid = ask_host_pid(AGENT_PATIENCE_MS);
+    atomic_store(&region_here.own->host_pid, pid);
     return pid;
 }
 

@@ -101,12 +101,12 @@ static int know(CUmemoryPool handle, int card) {
 typedef struct {
     CUmemoryPool pool;
     int card;
-    uint64_t ahead;
+    uint64_t bytes, ahead;
 } growth_t;
 
 /* Charge what the pool may grow by. Nothing, where what it keeps is enough. */
 static CUresult begin_growth(growth_t *growth, CUmemoryPool pool, int card, size_t bytes) {
-    *growth = (growth_t){pool, card, 0};
+    *growth = (growth_t){pool, card, bytes, 0};
     if (card == NO_CARD)
         return CUDA_SUCCESS;
     if (know(pool, card))
@@ -128,7 +128,10 @@ static CUresult end_growth(const growth_t *growth, CUresult result, CUdeviceptr 
     if (result != CUDA_SUCCESS || !grew || !region_is_over(growth->card, limit_of(growth->card)))
         return result;
     CALL(cuMemFreeAsync, pointer, stream);
-    return CUDA_ERROR_OUT_OF_MEMORY;
+    if (real.cuStreamSynchronize)
+        real.cuStreamSynchronize(stream);       /* before that the pool keeps it */
+    trim_pools(growth->card);
+    return refuse(growth->card, growth->bytes);
 }
 
 static CUresult begin_default_growth(growth_t *growth, size_t bytes) {
@@ -163,7 +166,7 @@ static int is_recorded(CUstream stream) {
         if (result != CUDA_SUCCESS)                                                                                    \
             return result;                                                                                             \
         result = CALL(name, pointer, bytes, stream);                                                                   \
-        return end_growth(&growth, result, result == CUDA_SUCCESS ? *pointer : 0, stream);                             \
+        return end_growth(&growth, result, result == CUDA_SUCCESS ? *pointer : 0, stream_of(stream));                  \
     }
 
 #define ALLOC_FROM_POOL(name, stream_of)                                                                               \
@@ -175,15 +178,15 @@ static int is_recorded(CUstream stream) {
         if (result != CUDA_SUCCESS)                                                                                    \
             return result;                                                                                             \
         result = CALL(name, pointer, bytes, pool, stream);                                                             \
-        return end_growth(&growth, result, result == CUDA_SUCCESS ? *pointer : 0, stream);                             \
+        return end_growth(&growth, result, result == CUDA_SUCCESS ? *pointer : 0, stream_of(stream));                  \
     }
 
 /* What came from a pool stays with the pool; a block of cuMemAlloc may be freed in a stream too. */
-#define FREE_ASYNC(name)                                                                                               \
+#define FREE_ASYNC(name, stream_of)                                                                                    \
     CUresult name(CUdeviceptr pointer, CUstream stream) {                                                              \
         block_t block;                                                                                                 \
         if (drop_spilled(pointer, &block))                                                                             \
-            return free_spilled_after(&block, stream);                                                                 \
+            return free_spilled_after(&block, stream_of(stream));                                                      \
         forget_import(pointer, &block);                                                                                \
         int was_known = blocks_drop(POINTER, pointer, &block);                                                         \
         return end_free(was_known, &block, CALL(name, pointer, stream));                                               \
@@ -193,8 +196,8 @@ ALLOC_ASYNC(cuMemAllocAsync, of_all)
 ALLOC_ASYNC(cuMemAllocAsync_ptsz, of_thread)
 ALLOC_FROM_POOL(cuMemAllocFromPoolAsync, of_all)
 ALLOC_FROM_POOL(cuMemAllocFromPoolAsync_ptsz, of_thread)
-FREE_ASYNC(cuMemFreeAsync)
-FREE_ASYNC(cuMemFreeAsync_ptsz)
+FREE_ASYNC(cuMemFreeAsync, of_all)
+FREE_ASYNC(cuMemFreeAsync_ptsz, of_thread)
 
 /* ---- pools of the program ------------------------------------------------------------------------------------- */
 

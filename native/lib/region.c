@@ -18,6 +18,7 @@
 #define LOCK_BYTE 0
 #define SLOT_BYTE(slot) (1 + (slot))
 #define MEASURE_BYTE SLOT_BYTE(REGION_SLOTS)
+#define AGENT_PATIENCE_MS 100
 
 static struct {
     pthread_mutex_t mutex, measure_mutex;
@@ -198,7 +199,7 @@ void region_join(void) {
         problem = problem ? problem : enter_file();
         if (problem)
             count_alone(path, problem);
-        atomic_store(&region_here.own->host_pid, ask_host_pid());
+        atomic_store(&region_here.own->host_pid, ask_host_pid(AGENT_PATIENCE_MS));
         atomic_store_explicit(&region.is_joined, 1, memory_order_release);
     }
     pthread_mutex_unlock(&region.mutex);

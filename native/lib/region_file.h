@@ -24,7 +24,7 @@ typedef struct {
 } region_slot_t;
 
 typedef struct {
-    char uuid[REGION_UUID];             /* empty: no card from here on */
+    char uuid[REGION_UUID];             /* empty: no card from here on. host-...: what of that card lies in the host */
     _Atomic uint64_t context_bytes;     /* what a context takes; 0 while nobody has measured it */
     _Atomic uint64_t limit_bytes;       /* in force, 0 where nothing limits it */
     _Atomic uint64_t share_percent;     /* of GPU time, in force; 0 where nothing limits it */

@@ -266,11 +266,3 @@ void budget_pay(tenancy_t *tenancy, int64_t ns, int is_generous) {
     if (budget < worst)
         atomic_fetch_add(&tenancy->own->budget_ns, worst - budget);
 }
-
-int64_t budget_unpaid(tenancy_t *tenancy, int64_t from, int64_t to) {
-    uint64_t until = atomic_load(&tenancy->own->billed_until_ns);
-    while ((int64_t)until < to &&
-           !atomic_compare_exchange_weak(&tenancy->own->billed_until_ns, &until, (uint64_t)to)) {}
-    int64_t begin = (int64_t)until > from ? (int64_t)until : from;
-    return to > begin ? to - begin : 0;
-}

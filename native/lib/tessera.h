@@ -1,9 +1,9 @@
 /* What the parts of libtessera.so share.
 
    The library stands between a program and its driver, and keeps all processes of a container together inside the
-   memory that its tile has. Nothing here runs before a program asks for CUDA, and nothing here ends a program. A card
-   is a number of the shared region (region_card); NO_CARD is one that the library does not keep, and whatever is asked
-   of it goes to the driver untouched. */
+   memory that its tile has. Nothing here runs before a program asks for CUDA, and nothing here ends a program unless
+   its tile says so. A card is a number of the shared region (region_card); NO_CARD is one that the library does not
+   keep, and whatever is asked of it goes to the driver untouched. */
 
 #ifndef TESSERA_H
 #define TESSERA_H
@@ -147,8 +147,8 @@ void region_end_measuring(void);
 
 /* ---- agent.c ---- */
 
-/* The number of this process on its node, 0 where nobody says it. Waits a tenth of a second at most. */
-uint64_t ask_host_pid(void);
+/* The number of this process on its node, 0 where nobody says it within that time. */
+uint64_t ask_host_pid(int patience_ms);
 
 /* ---- figures.c: what the processes of the container hold ---- */
 

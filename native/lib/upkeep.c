@@ -14,13 +14,14 @@
 #define PERIOD_MS 100
 #define NEAR_PERIOD_MS 10       /* with little left of the limit */
 #define NEAR_SHARE 16
+#define REST_PER_LOOK 20        /* so many times as long as a look took there is none, because NVML may be slow */
 #define MOST_MARGIN ((uint64_t)128 << 20)       /* a process of torch on an H200 takes 92 MiB after its context */
 #define MARGIN_SHARE 64
 #define BLIND_MARGIN_SHARE 8
 #define NONE UINT64_MAX
 
 typedef struct {
-    _Atomic uint64_t looked_ms, left;
+    _Atomic uint64_t looked_ms, rest_ms, left;
     _Atomic int has_code, is_stale;
     int contexts;
     uint64_t charged;           /* beyond contexts, with the margin */
@@ -124,17 +125,21 @@ void upkeep_look(int card) {
     upkeep_t *upkeep = &upkeeps[card];
     if (limit_of(card) == NO_LIMIT || pthread_mutex_trylock(&mutex))
         return;
-    atomic_store(&upkeep->looked_ms, coarse_ms());
+    uint64_t begin_ms = coarse_ms();
     atomic_store(&upkeep->is_stale, 0);
     if (upkeep->contexts)
         compare(card);
+    atomic_store(&upkeep->looked_ms, coarse_ms());
+    atomic_store(&upkeep->rest_ms, (coarse_ms() - begin_ms) * REST_PER_LOOK);
     pthread_mutex_unlock(&mutex);
 }
 
 static int is_older(int card, uint64_t age_ms) {
     const upkeep_t *upkeep = &upkeeps[card];
-    return atomic_load_explicit(&upkeep->is_stale, memory_order_relaxed) ||
-           coarse_ms() - atomic_load_explicit(&upkeep->looked_ms, memory_order_relaxed) >= age_ms;
+    uint64_t passed_ms = coarse_ms() - atomic_load_explicit(&upkeep->looked_ms, memory_order_relaxed);
+    if (atomic_load_explicit(&upkeep->is_stale, memory_order_relaxed))
+        return 1;
+    return passed_ms >= age_ms && passed_ms >= atomic_load_explicit(&upkeep->rest_ms, memory_order_relaxed);
 }
 
 void upkeep_keep_up(int card, uint64_t limit) {

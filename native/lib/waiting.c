@@ -62,7 +62,7 @@ static void open_segment(lane_t *lane, const cost_t *cost, int64_t t) {
         lane->until_ns = t + SAMPLE_NS;
 }
 
-void gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
+int gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
     gate_t *gate = lane->gate;
     int64_t began = t, throttled = 0;
     int looks = 0;
@@ -92,7 +92,12 @@ void gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
     if (throttled)
         atomic_fetch_add(&region_figures(gate->card)->throttled_ns, (uint64_t)throttled);
     demand_skip_to(t);
-    open_segment(lane, cost, t);
+    if (gate->share == 0)
+        gate_rest(gate, t);
+    int is_measured = gate->rest_until_ms == 0;
+    if (is_measured)
+        open_segment(lane, cost, t);
     timekeeper_wake();
     captures_unguard(guard);
+    return is_measured;
 }

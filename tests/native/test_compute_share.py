@@ -117,3 +117,17 @@ def test_with_mps_the_daemon_is_told_the_share_and_the_gate_stays_open(tenant: T
     assert told == "b'25'"
     report = report_of(tenant.work(0.9, 500, CUDA_MPS_PIPE_DIRECTORY=str(pipes)))
     assert report.percent() > 45
+
+
+def test_one_that_was_modest_for_a_while_is_kept_to_its_share_when_it_wants_more(tenant: Tenant):
+    tenant.limit(40)
+    script = """
+on = stream()
+quiet_until = time.monotonic() + 0.6
+while time.monotonic() < quiet_until:
+    launch(20_000, on)
+    time.sleep(0.001)
+took = seconds(lambda: any(launch(MS, on) for _ in range(800)) or wait(on))
+print(took > 1.7)
+"""
+    assert tenant.run(script) == "True"
