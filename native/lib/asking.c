@@ -1,8 +1,8 @@
 /* Whether a launch may go now.
 
    It goes while the container has budget, and where turns are taken, while it is the container's turn. No answer holds
-   for ever: debts are paid off with time, and work under way holds a launch back for a bounded time only, because it may
-   be work that waits for this very launch. What collectives launch always goes. */
+   for ever: debts are paid off with time, and work under way holds a launch back for a bounded time only, because it
+   may be work that waits for this very launch. What collectives launch always goes. */
 #include "compute.h"
 
 #define DEPTH_NS (4 * MILLISECOND)              /* of work under way, beyond which a process gets no further ahead */

@@ -1,8 +1,8 @@
 /* What the parts that keep a container to its share of GPU time share with each other.
 
    GPU time is measured by events around segments of launches (segments.c), predicted from what kernels took before
-   (costs.c), paid from a budget that all processes of the container have in common (tenants.c), and spent in turns where
-   several tenants could each fill the card (turns.c). Whoever has no share to keep to goes past all of it. */
+   (costs.c), paid from a budget that all processes of the container have in common (tenants.c), and spent in turns
+   where several tenants could each fill the card (turns.c). Whoever has no share to keep to goes past all of it. */
 
 #ifndef TESSERA_COMPUTE_H
 #define TESSERA_COMPUTE_H
@@ -45,8 +45,8 @@ struct gate;
 typedef enum { A_KERNEL, NO_KERNEL } launched_t;
 cost_t *cost_of(struct gate *gate, launched_t kind, const void *what, uint64_t size);
 
-/* Launches of these kernels took `ratio` times what was expected. `is_disturbed`: others used the card at the same time,
-   so it is at most that. */
+/* Launches of these kernels took `ratio` times what was expected. `is_disturbed`: others used the card at the same
+   time, so it is at most that. */
 void costs_learn(const part_t *parts, int count, double ratio, int is_disturbed);
 
 /* ---- tenants.c: who shares the card ---- */
@@ -165,7 +165,7 @@ typedef struct gate {
     int64_t sampled_ns;
     /* While it rests, launches go by. A scout is an event that tells how far the card is behind. */
     _Atomic uint64_t rest_until_ms, rest_looked_ms;     /* 0: it does not rest */
-    int64_t rest_began_ns, scout_ns;
+    int64_t rest_began_ns, rest_left_ns, scout_ns;
     CUevent scout;
     timeline_t *scout_timeline;
 } gate_t;
@@ -283,8 +283,11 @@ int64_t demand_waited(int64_t t);
 /* Rest from now on, if the tenant is modest. */
 void gate_rest(gate_t *gate, int64_t t);
 
-/* Whether the gate, which rests, goes on with it. Without the mutex. */
-int gate_goes_on_resting(lane_t *lane);
+/* Whether the gate, which rests, goes on with it for a launch of this cost. */
+int gate_goes_on_resting(lane_t *lane, const cost_t *cost);
+
+/* Whether nothing is to be looked at now: a gate without a share. Without the mutex. */
+int gate_rests_for_good(const gate_t *gate);
 void gate_recall_scout(gate_t *gate);
 
 /* ---- timekeeper.c ---- */

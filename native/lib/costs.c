@@ -1,5 +1,5 @@
-/* What launches take on the card, learnt from segments of them. A guess for a new one is never trusted with company: the
-   gate measures it alone first. */
+/* What launches take on the card, learnt from segments of them. A guess for a new one is never trusted with company:
+   the gate measures it alone first. */
 #include "compute.h"
 
 #include <stddef.h>

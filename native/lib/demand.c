@@ -20,8 +20,8 @@ void gate_was_blocked(int64_t ns) {
     self.blocked_ns += ns;
 }
 
-/* How much of the card the tenant would keep busy, were it alone: a process that waits for the card waits no longer than
-   the card works for it, but for the work of others. */
+/* How much of the card the tenant would keep busy, were it alone: a process that waits for the card waits no longer
+   than the card works for it, but for the work of others. */
 void demand_weigh(gate_t *gate, int64_t t) {
     if (self.marked_ns && t - self.marked_ns < WINDOW_NS) {
         int64_t own = t - self.marked_ns - self.blocked_ns;

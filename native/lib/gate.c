@@ -1,7 +1,7 @@
 /* The gate before a card: who must ask, and what is asked before a launch and after it.
 
-   A launch on a card without a share or a priority goes by. One within an open segment goes by with a look at the clock;
-   the others wait for the share (waiting.c). */
+   A launch on a card without a share or a priority goes by. One within an open segment goes by with a look at the
+   clock; the others wait for the share (waiting.c). */
 #define _GNU_SOURCE
 #include "compute.h"
 
@@ -131,11 +131,15 @@ lane_t *gate_enter(CUstream stream, launched_t kind, const void *what, uint64_t 
     if (lane == NULL || !must_ask(lane->gate))
         return NULL;
     gate_t *gate = lane->gate;
-    if (atomic_load_explicit(&gate->rest_until_ms, memory_order_relaxed) && gate_goes_on_resting(lane))
+    if (gate_rests_for_good(gate))
         return NULL;
     pthread_mutex_lock(&gate->mutex);
-    int64_t t = now_ns();
     cost_t *cost = cost_of(gate, kind, what, size);
+    if (gate->rest_until_ms && gate_goes_on_resting(lane, cost)) {
+        pthread_mutex_unlock(&gate->mutex);
+        return NULL;
+    }
+    int64_t t = now_ns();
     int is_within = lane->is_open && t < lane->until_ns && cost->seen && lane->left_ns >= (int64_t)cost->ns;
     int is_measured = is_within || gate_wait(lane, cost, t), is_to_close = 0;
     if (is_measured) {

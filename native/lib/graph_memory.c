@@ -152,11 +152,12 @@ static CUresult learn_needs(CUresult result, const CUgraphExec *made, CUgraph gr
         return learn_needs(CALL(name, __VA_ARGS__), made, graph);                                                      \
     }
 
-INSTANTIATE(cuGraphInstantiate, (CUgraphExec *made, CUgraph graph, CUgraphNode *failed, char *log, size_t room), made,
-            graph, failed, log, room)
-INSTANTIATE(cuGraphInstantiate_v2, (CUgraphExec *made, CUgraph graph, CUgraphNode *failed, char *log, size_t room), made,
-            graph, failed, log, room)
-INSTANTIATE(cuGraphInstantiateWithFlags, (CUgraphExec *made, CUgraph graph, unsigned long long flags), made, graph, flags)
+INSTANTIATE(cuGraphInstantiate, (CUgraphExec *made, CUgraph graph, CUgraphNode *failed, char *log, size_t room),
+            made, graph, failed, log, room)
+INSTANTIATE(cuGraphInstantiate_v2, (CUgraphExec *made, CUgraph graph, CUgraphNode *failed, char *log, size_t room),
+            made, graph, failed, log, room)
+INSTANTIATE(cuGraphInstantiateWithFlags, (CUgraphExec *made, CUgraph graph, unsigned long long flags), made, graph,
+            flags)
 INSTANTIATE(cuGraphInstantiateWithParams, (CUgraphExec *made, CUgraph graph, void *wish), made, graph, wish)
 INSTANTIATE(cuGraphInstantiateWithParams_ptsz, (CUgraphExec *made, CUgraph graph, void *wish), made, graph, wish)
 

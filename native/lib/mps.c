@@ -1,5 +1,5 @@
-/* Where NVIDIA's MPS daemon serves the container, it divides the card between tenants that run at the same moment, which
-   no turns can do. Then it is told the share, before the driver starts, and the gate stays open. */
+/* Where NVIDIA's MPS daemon serves the container, it divides the card between tenants that run at the same moment,
+   which no turns can do. Then it is told the share, before the driver starts, and the gate stays open. */
 #define _GNU_SOURCE
 #include "compute.h"
 

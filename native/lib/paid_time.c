@@ -1,5 +1,5 @@
-/* Which moments of late a tenant has paid for: its streams and processes use the card at the same time, and learn of the
-   end of their work in any order, but no moment is paid twice.
+/* Which moments of late a tenant has paid for: its streams and processes use the card at the same time, and learn of
+   the end of their work in any order, but no moment is paid twice.
 
    A tape that goes round: a word has a bit for each of its slots of time, and a mark that says in which round it was
    written. It changes in one step. */

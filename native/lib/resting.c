@@ -1,8 +1,9 @@
 /* Rests: a tenant that is far below its share needs no measuring all the time, and one without a share none at all.
 
-   While a gate rests launches go by it. What they take is held to be what it was before. Every few milliseconds it is
-   looked at whether that can still be so: a card that lags behind, a program that waits for it, a new limit, one that
-   goes first or waits for its share all end the rest. */
+   While a gate rests launches go by it. What they take is held to be what it was before. It ends with a kernel that is
+   new, or with more launches than before; and every few milliseconds it is looked at whether it can go on: a card that
+   lags behind, a program that waits for it, a new limit, one that goes first or waits for its share all end it. What
+   went by while the card fell behind is paid afterwards. */
 #include "compute.h"
 
 #define REST_MS 150
@@ -24,6 +25,22 @@ static int lags_behind(gate_t *gate) {
         real.cuEventElapsedTime(&since_ms, timeline->newest, gate->scout) != CUDA_SUCCESS)
         return 0;
     return timeline->newest_ns + (double)since_ms * 1e6 - timeline->lag_ns - (double)gate->scout_ns > WORST_LAG_NS;
+}
+
+/* What has gone to the stream since the scout is paid as a segment that began with it. */
+static void call_to_account(lane_t *lane, int64_t t) {
+    gate_t *gate = lane->gate;
+    segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
+    if (gate->scout_ns == 0 || gate->scout_timeline != lane->timeline || lane->is_open)
+        return;
+    segment_open(lane, t, 0);
+    CUevent begin = segment->begin;
+    segment->begin = gate->scout;
+    segment->opened_ns = gate->scout_ns;
+    segment->is_first = 1;      /* nothing is known of it, so all of it counts */
+    gate->scout = begin;
+    gate->scout_ns = 0;
+    segment_close(lane, t);
 }
 
 static void send_scout(lane_t *lane, int64_t t) {
@@ -58,11 +75,17 @@ static int can_rest(gate_t *gate, int64_t t) {
                              : is_modest && !tenant_is_disturbed(tenancy, t);
 }
 
+/* What may go by from look to look: about twice of what it was. */
+static int64_t allowance(const gate_t *gate) {
+    return (int64_t)((2 * gate->demand + 0.05) * 1.5 * LOOK_MS * (double)MILLISECOND);
+}
+
 void gate_rest(gate_t *gate, int64_t t) {
     if (!can_rest(gate, t))
         return;
     uint64_t now = coarse_ms();
     gate->rest_began_ns = t;
+    gate->rest_left_ns = allowance(gate);
     gate->scout_ns = 0;
     atomic_store(&gate->rest_looked_ms, now);
     atomic_store(&gate->rest_until_ms, now + REST_MS);
@@ -77,28 +100,37 @@ static void end_rest(gate_t *gate, int64_t t) {
     gate->window_ns = t;
 }
 
-static int look(lane_t *lane, uint64_t now) {
+/* Returns whether the rest goes on. */
+static int look(lane_t *lane, uint64_t now, int is_known) {
     gate_t *gate = lane->gate;
     int64_t t = now_ns(), waited = demand_waited(t);
+    int is_strict = gate->share && !gate->is_generous;
     capture_guard_t guard = captures_guard();
-    pthread_mutex_lock(&gate->mutex);
     gate_refresh(gate, t);
-    int is_over = gate->rest_until_ms == 0 || !can_rest(gate, t);
-    if (!is_over && gate->share && !gate->is_generous)
-        is_over = waited > WORST_WAIT_NS || lags_behind(gate);
-    if (gate->share ? is_over || now >= gate->rest_until_ms : is_over)
-        end_rest(gate, t);
-    else
+    int is_late = is_strict && (gate->rest_left_ns < 0 || waited > WORST_WAIT_NS || lags_behind(gate));
+    int goes_on = is_known && !is_late && can_rest(gate, t) && (gate->share == 0 || now < gate->rest_until_ms);
+    if (is_late)
+        call_to_account(lane, t);
+    if (goes_on)
         send_scout(lane, t);
+    else
+        end_rest(gate, t);
+    gate->rest_left_ns = allowance(gate);
     atomic_store(&gate->rest_looked_ms, now);
-    pthread_mutex_unlock(&gate->mutex);
     captures_unguard(guard);
-    return gate->rest_until_ms != 0;
+    return goes_on;
 }
 
-int gate_goes_on_resting(lane_t *lane) {
+int gate_goes_on_resting(lane_t *lane, const cost_t *cost) {
+    gate_t *gate = lane->gate;
     uint64_t now = coarse_ms();
-    if (now - atomic_load_explicit(&lane->gate->rest_looked_ms, memory_order_relaxed) < LOOK_MS)
+    gate->rest_left_ns -= (int64_t)cost->ns;
+    int is_known = cost->seen || gate->share == 0;
+    if (is_known && now - gate->rest_looked_ms < LOOK_MS && (gate->rest_left_ns > 0 || gate->is_generous))
         return 1;
-    return look(lane, now);
+    return look(lane, now, is_known);
+}
+
+int gate_rests_for_good(const gate_t *gate) {
+    return gate->share == 0 && gate->rest_until_ms && coarse_ms() - gate->rest_looked_ms < LOOK_MS;
 }

@@ -1,8 +1,8 @@
 /* Samples: what launches really take that come one by one, so that the card is idle between them.
 
    A few of them are held back behind a flag and then run back to back between two events. The flag is memory of the
-   host: it is set with a plain store, from any thread and without the driver, so nothing that is held can stay so because
-   the driver is busy. Whoever waits for the card lets go first, and the timekeeper does after a fraction of a
+   host: it is set with a plain store, from any thread and without the driver, so nothing that is held can stay so
+   because the driver is busy. Whoever waits for the card lets go first, and the timekeeper does after a fraction of a
    millisecond. */
 #define _GNU_SOURCE
 #include "compute.h"

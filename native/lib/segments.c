@@ -79,8 +79,9 @@ void segment_close(lane_t *lane, int64_t t) {
     segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
     if (!lane->is_open)
         return;
-    if (segment->part_count == 0 || !segment->is_measured || lane->head - lane->tail >= LANE_SEGMENTS - 1 ||
-        !can_record(lane) || real.cuEventRecord(segment->end, lane->stream) != CUDA_SUCCESS) {
+    int has_work = segment->part_count > 0 || segment->is_first, has_room = lane->head - lane->tail < LANE_SEGMENTS - 1;
+    if (!has_work || !has_room || !segment->is_measured || !can_record(lane) ||
+        real.cuEventRecord(segment->end, lane->stream) != CUDA_SUCCESS) {
         segment_abandon(lane);
         return;
     }
@@ -142,7 +143,8 @@ static double cost_with_gaps(gate_t *gate, const segment_t *segment, double elap
 /* What the segment has cost, and what its launches are held to take from now on. */
 static double judge(gate_t *gate, segment_t *segment, double elapsed, double end, int is_disturbed) {
     double begin = end - elapsed, expected = (double)segment->expected_ns;
-    int is_backlogged = begin - (double)segment->opened_ns > BACKLOG_NS && end - (double)segment->closed_ns > BACKLOG_NS;
+    double late_begin = begin - (double)segment->opened_ns, late_end = end - (double)segment->closed_ns;
+    int is_backlogged = late_begin > BACKLOG_NS && late_end > BACKLOG_NS;
     if (segment->is_sampled && !(is_disturbed && elapsed > 2 * expected)) {
         learn(segment, elapsed, 0);
         return elapsed;

@@ -1,8 +1,8 @@
 /* Who shares the card, and what each may still use of its time.
 
-   A tenant is a container; its processes are members. Its budget is filled at the beginning of a frame with its share of
-   the frame, debts are carried, and what was not used is lost but for a little. Frames are the same for all tenants and
-   fit into a tenth of a second a whole number of times, so every tenth has the same quotas in it. */
+   A tenant is a container; its processes are members. Its budget is filled at the beginning of a frame with its share
+   of the frame, debts are carried, and what was not used is lost but for a little. Frames are the same for all tenants
+   and fit into a tenth of a second a whole number of times, so every tenth has the same quotas in it. */
 #define _GNU_SOURCE
 #include "compute.h"
 
@@ -204,8 +204,8 @@ int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t) {
 
 /* ---- the budget ----------------------------------------------------------------------------------------------- */
 
-/* Where turns are taken each has one in a frame, so frames must be long. Otherwise they are as short as kernels let them
-   be, because nobody waits longer than a frame. */
+/* Where turns are taken each has one in a frame, so frames must be long. Otherwise they are as short as kernels let
+   them be, because nobody waits longer than a frame. */
 static int64_t frame_of(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
     if (are_turns_needed(file, tenant, t))
         return LONG_FRAME_NS;

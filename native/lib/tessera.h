@@ -194,8 +194,7 @@ watched_t region_stop_watching(int card);
 
 /* ---- upkeep.c: what the driver takes for itself ---- */
 
-/* Compare now, or if that is due before an allocation; none of them waits for another thread that does. */
-void upkeep_look(int card);
+/* Before an allocation and before anybody is told: compare with what NVML says, if that is due. */
 void upkeep_keep_up(int card, uint64_t limit);
 
 /* Before a refusal. Returns 0 where it was done just now. */

@@ -1,8 +1,8 @@
-/* Turns: where two tenants could each fill the card, one has it to itself for a while. So event time is its own time, and
-   the card switches between them a hundred times a second and not five hundred.
+/* Turns: where two tenants could each fill the card, one has it to itself for a while. So event time is its own time,
+   and the card switches between them a hundred times a second and not five hundred.
 
-   A turn has an end that everybody can see. Whoever holds it moves the end while its work is under way; of one that died
-   or hangs, it is taken. */
+   A turn has an end that everybody can see. Whoever holds it moves the end while its work is under way; of one that
+   died or hangs, it is taken. */
 #define _GNU_SOURCE
 #include "compute.h"
 

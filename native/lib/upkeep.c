@@ -3,8 +3,8 @@
    first launch. So now and then what NVML says of this process is compared with what the process was charged with, and
    the difference is charged too.
 
-   A process that has code keeps a margin for what it may still load. Where NVML does not know the process, the margin is
-   all that can be charged, and is taken on the safe side. */
+   A process that has code keeps a margin for what it may still load. Where NVML does not know the process, the margin
+   is all that can be charged, and is taken on the safe side. */
 #define _GNU_SOURCE
 #include "tessera.h"
 
@@ -15,6 +15,7 @@
 #define NEAR_PERIOD_MS 10       /* with little left of the limit */
 #define NEAR_SHARE 16
 #define REST_PER_LOOK 20        /* so many times as long as a look took there is none, because NVML may be slow */
+#define LONGEST_REST_MS 200
 #define MOST_MARGIN ((uint64_t)128 << 20)       /* a process of torch on an H200 takes 92 MiB after its context */
 #define MARGIN_SHARE 64
 #define BLIND_MARGIN_SHARE 8
@@ -121,7 +122,8 @@ static void compare(int card) {
         lower(card, wish, !charged.has_changed && !upkeep->is_vague && upkeep->imported == 0);
 }
 
-void upkeep_look(int card) {
+/* Where another thread does it just now, this one goes on. */
+static void look(int card) {
     upkeep_t *upkeep = &upkeeps[card];
     if (limit_of(card) == NO_LIMIT || pthread_mutex_trylock(&mutex))
         return;
@@ -129,8 +131,9 @@ void upkeep_look(int card) {
     atomic_store(&upkeep->is_stale, 0);
     if (upkeep->contexts)
         compare(card);
-    atomic_store(&upkeep->looked_ms, coarse_ms());
-    atomic_store(&upkeep->rest_ms, (coarse_ms() - begin_ms) * REST_PER_LOOK);
+    uint64_t end_ms = coarse_ms();
+    atomic_store(&upkeep->looked_ms, end_ms);
+    atomic_store(&upkeep->rest_ms, least((end_ms - begin_ms) * REST_PER_LOOK, LONGEST_REST_MS));
     pthread_mutex_unlock(&mutex);
 }
 
@@ -145,7 +148,7 @@ static int is_older(int card, uint64_t age_ms) {
 void upkeep_keep_up(int card, uint64_t limit) {
     uint64_t left = atomic_load_explicit(&upkeeps[card].left, memory_order_relaxed);
     if (limit != NO_LIMIT && is_older(card, left < limit / NEAR_SHARE ? NEAR_PERIOD_MS : PERIOD_MS))
-        upkeep_look(card);
+        look(card);
 }
 
 void upkeep_note_left(int card, uint64_t left) {
@@ -155,7 +158,7 @@ void upkeep_note_left(int card, uint64_t left) {
 int upkeep_look_again(int card) {
     if (!is_older(card, NEAR_PERIOD_MS))
         return 0;
-    upkeep_look(card);
+    look(card);
     return 1;
 }
 
@@ -165,7 +168,7 @@ void upkeep_begin(int card) {
     pthread_mutex_lock(&mutex);
     upkeeps[card].contexts++;
     pthread_mutex_unlock(&mutex);
-    upkeep_look(card);
+    look(card);
 }
 
 void upkeep_end(int card) {
@@ -186,15 +189,17 @@ CUresult upkeep_begin_code(int card) {
     pthread_mutex_lock(&mutex);
     uint64_t more = whole > upkeep->charged ? whole - upkeep->charged : 0;
     CUresult result = atomic_load(&upkeep->has_code) ? CUDA_SUCCESS : reserve_pages(card, more);
-    if (result == CUDA_SUCCESS && !atomic_exchange(&upkeep->has_code, 1))
+    if (result == CUDA_SUCCESS && !atomic_exchange(&upkeep->has_code, 1)) {
         upkeep->charged += more;
+        upkeep->lower = NONE;
+    }
     pthread_mutex_unlock(&mutex);
     return result;
 }
 
 void upkeep_end_code(int card) {
     if (is_older(card, NEAR_PERIOD_MS))
-        upkeep_look(card);
+        look(card);
     else
         atomic_store(&upkeeps[card].is_stale, 1);
 }

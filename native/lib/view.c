@@ -12,8 +12,8 @@ static uint64_t least(uint64_t one, uint64_t other) {
 }
 
 /* From what the driver says of the whole card. Returns 0 where nothing limits it and that is what the program is told.
-   Never more than the card itself has, beside what may spill into the host's memory, nor less than nothing after a limit
-   was lowered. */
+   Never more than the card itself has, beside what may spill into the host's memory, nor less than nothing after a
+   limit was lowered. */
 static int look(int card, uint64_t card_total, uint64_t card_free, view_t *view) {
     uint64_t limit = card == NO_CARD ? NO_LIMIT : limit_of(card);
     if (limit == NO_LIMIT)
