@@ -112,8 +112,8 @@ int blocks_hold(kind_t kind, uint64_t key) {
 }
 
 static int dies_with(const block_t *block, uint64_t owner) {
-    return block->uses && block->owner == owner &&
-           (block->kind == POINTER || block->kind == ARRAY || block->kind == SPILLED);
+    return block->uses && block->owner == owner && block->kind != HANDLE && block->kind != MAPPING &&
+           block->kind != CONTEXT;
 }
 
 void blocks_forget_owned(uint64_t owner, void (*gone)(const block_t *)) {

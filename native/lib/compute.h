@@ -75,6 +75,9 @@ int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t);
 /* Whether others use the card at the same time, outside turns, so that elapsed time is not this tenant's alone. */
 int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t);
 
+/* How many use the card, this one included. */
+int tenants_active(const tenancy_t *tenancy, int64_t t);
+
 /* Whether it waits and has time left to use; whether another one does. */
 int tenant_waits(const card_tenant_t *tenant, int64_t t);
 int tenant_has_rivals(const tenancy_t *tenancy, int64_t t);
@@ -289,6 +292,9 @@ int gate_goes_on_resting(lane_t *lane, const cost_t *cost);
 /* Whether nothing is to be looked at now: a gate without a share. Without the mutex. */
 int gate_rests_for_good(const gate_t *gate);
 void gate_recall_scout(gate_t *gate);
+
+/* Limits hold that did not: what was known of the time before says nothing. */
+void gate_begin_anew(gate_t *gate, int64_t t);
 
 /* ---- timekeeper.c ---- */
 

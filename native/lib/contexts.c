@@ -82,7 +82,10 @@ static int end_context(birth_t *birth, CUresult result, CUcontext context) {
 }
 
 static void give_back_owned(const block_t *block) {
-    give_back_block(block->card, block->bytes);
+    if (block->kind == IMPORT)
+        upkeep_forget_import(block->card, block->bytes);
+    else
+        give_back_block(block->card, block->bytes);
 }
 
 /* With the context goes what was allocated in it. */

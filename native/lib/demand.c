@@ -20,8 +20,16 @@ void gate_was_blocked(int64_t ns) {
     self.blocked_ns += ns;
 }
 
-/* How much of the card the tenant would keep busy, were it alone: a process that waits for the card waits no longer
-   than the card works for it, but for the work of others. */
+/* How much of the card the process would keep busy, were it alone. Then all its waiting would be its own; beside others
+   it waits for their work too, but no longer than the card works for it, and gets no less than an even part of the
+   card. */
+static double demand_in_window(const gate_t *gate, int64_t t) {
+    double cost = gate->window_cost, waited = gate->window_blocked < cost ? gate->window_blocked : cost;
+    double at_most = cost / (gate->window_host + waited + 1);
+    double even = cost / (gate->window_host + gate->window_blocked + 1) * tenants_active(&gate->tenancy, t);
+    return at_most < even ? at_most : even;
+}
+
 void demand_weigh(gate_t *gate, int64_t t) {
     if (self.marked_ns && t - self.marked_ns < WINDOW_NS) {
         int64_t own = t - self.marked_ns - self.blocked_ns;
@@ -32,10 +40,8 @@ void demand_weigh(gate_t *gate, int64_t t) {
     self.marked_ns = t;
     if (t - gate->window_ns < WINDOW_NS)
         return;
-    double waited = gate->window_blocked < gate->window_cost ? gate->window_blocked : gate->window_cost;
-    double alone = gate->window_host + waited;
-    if (gate->window_cost > 0 && alone > 0) {
-        double demand = gate->window_cost / alone;
+    if (gate->window_cost > 0) {
+        double demand = demand_in_window(gate, t);
         gate->demand = t - gate->window_ns < 2 * WINDOW_NS ? (gate->demand + demand) / 2 : demand;
     }
     if (gate->window_cost > 0 && gate->demand > HEAVY)

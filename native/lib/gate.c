@@ -86,6 +86,11 @@ static int must_ask(gate_t *gate) {
         return 1;
     if ((int64_t)coarse_ms() * MILLISECOND - gate->refreshed_ns > LIMITS_NS)
         gate_refresh(gate, now_ns());
+    if (gate->is_asked) {
+        pthread_mutex_lock(&gate->mutex);
+        gate_begin_anew(gate, now_ns());
+        pthread_mutex_unlock(&gate->mutex);
+    }
     return gate->is_asked;
 }
 

@@ -11,6 +11,7 @@
 #define NODE_OF_MEMORY 10
 #define NODE_OF_FREEING 11
 #define DEEPEST_GRAPH 8
+#define GRAPH_GRAIN ((uint64_t)32 << 20)        /* graphs get memory by pieces of that size */
 
 typedef struct {
     graph_need_t *needs;
@@ -91,5 +92,9 @@ int count_graph_needs(CUgraph graph, graph_need_t *needs, int room) {
     count_t counted = {.needs = needs, .room = room};
     if (real.cuGraphGetNodes && real.cuGraphNodeGetType && real.cuGraphMemAllocNodeGetParams)
         count_graph(&counted, graph, 0);
+    for (int one = 0; one < counted.count; one++) {
+        needs[one].sum = round_up(needs[one].sum, GRAPH_GRAIN);
+        needs[one].most = round_up(needs[one].most, GRAPH_GRAIN);
+    }
     return counted.count;
 }

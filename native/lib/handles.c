@@ -35,7 +35,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
     if (blocks_hold(HANDLE, handle))
         blocks_put((block_t){address, bytes, handle, 1, NO_CARD, MAPPING});
     else
-        remember_import(address, bytes);
+        remember_import(address, bytes, NULL);
     return result;
 }
 

@@ -17,11 +17,11 @@ static uint64_t bytes_at(CUdeviceptr pointer) {
     return round_up(bytes, PAGE);
 }
 
-void remember_import(CUdeviceptr pointer, uint64_t bytes) {
+void remember_import(CUdeviceptr pointer, uint64_t bytes, CUcontext owner) {
     int card = current_card();
     if (card == NO_CARD || bytes == 0)
         return;
-    if (blocks_put((block_t){pointer, bytes, 0, 1, (int8_t)card, IMPORT}))
+    if (blocks_put((block_t){pointer, bytes, (uint64_t)(uintptr_t)owner, 1, (int8_t)card, IMPORT}))
         return;
     upkeep_import(card, bytes);
     atomic_store(&is_used, 1);
@@ -35,9 +35,10 @@ int forget_import(CUdeviceptr pointer, block_t *block) {
 }
 
 CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags) {
+    CUcontext context = NULL;
     CUresult result = CALL(cuIpcOpenMemHandle_v2, pointer, handle, flags);
-    if (result == CUDA_SUCCESS)
-        remember_import(*pointer, bytes_at(*pointer));
+    if (result == CUDA_SUCCESS && real.cuCtxGetCurrent(&context) == CUDA_SUCCESS)
+        remember_import(*pointer, bytes_at(*pointer), context);
     return result;
 }
 
@@ -52,7 +53,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr pointer) {
 CUresult cuMemPoolImportPointer(CUdeviceptr *pointer, CUmemoryPool pool, void *exported) {
     CUresult result = CALL(cuMemPoolImportPointer, pointer, pool, exported);
     if (result == CUDA_SUCCESS)
-        remember_import(*pointer, bytes_at(*pointer));
+        remember_import(*pointer, bytes_at(*pointer), NULL);
     return result;
 }
 

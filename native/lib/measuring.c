@@ -45,24 +45,31 @@ static int find_process(unsigned int count, uint64_t pid, uint64_t *bytes) {
     return found == 1 ? 0 : -1;
 }
 
-static unsigned int list_processes(nvmlDevice_t device) {
+typedef nvmlReturn_t list_t(nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_t *rows);
+
+/* Both versions have the same rows. */
+static int find_in(list_t *newer, list_t *older, nvmlDevice_t device, uint64_t pid, uint64_t *bytes) {
     unsigned int count = MOST_PROCESSES;
-    nvmlReturn_t result = NVML_ERROR_FUNCTION_NOT_FOUND;
-    if (real.nvmlDeviceGetComputeRunningProcesses_v3)
-        result = real.nvmlDeviceGetComputeRunningProcesses_v3(device, &count, processes.rows);
-    else if (real.nvmlDeviceGetComputeRunningProcesses_v2)
-        result = real.nvmlDeviceGetComputeRunningProcesses_v2(device, &count, processes.rows);
-    return result == NVML_SUCCESS ? count : 0;
+    list_t *list = newer ? newer : older;
+    if (list == NULL || list(device, &count, processes.rows) != NVML_SUCCESS)
+        return -1;
+    if (pid && find_process(count, pid, bytes) == 0)
+        return 0;
+    return find_process(count, (uint64_t)getpid(), bytes);
 }
 
+/* Clients of MPS have a list of their own. */
 int measure_own(int card, uint64_t *bytes) {
     nvmlDevice_t device;
     uint64_t pid = host_pid();
     if (find_handle(card, &device))
         return -1;
     pthread_mutex_lock(&processes.mutex);
-    unsigned int count = list_processes(device);
-    int result = pid && find_process(count, pid, bytes) == 0 ? 0 : find_process(count, (uint64_t)getpid(), bytes);
+    int result = find_in(real.nvmlDeviceGetComputeRunningProcesses_v3, real.nvmlDeviceGetComputeRunningProcesses_v2,
+                         device, pid, bytes);
+    if (result)
+        result = find_in(real.nvmlDeviceGetMPSComputeRunningProcesses_v3,
+                         real.nvmlDeviceGetMPSComputeRunningProcesses_v2, device, pid, bytes);
     pthread_mutex_unlock(&processes.mutex);
     return result;
 }

@@ -112,7 +112,8 @@ static CUresult begin_growth(growth_t *growth, CUmemoryPool pool, int card, size
     if (know(pool, card))
         return CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t used = ask(pool, POOL_USED_NOW), reserved = ask(pool, POOL_RESERVED_NOW);
-    if (reserved - used < bytes)
+    uint64_t spare = reserved > used ? reserved - used : 0;     /* after a trim more may be used than there is */
+    if (spare < bytes)
         growth->ahead = round_up(bytes, POOL_GRAIN);
     return reserve_pages(card, growth->ahead);
 }
@@ -127,9 +128,11 @@ static CUresult end_growth(const growth_t *growth, CUresult result, CUdeviceptr 
     pthread_mutex_unlock(&pools.mutex);
     if (result != CUDA_SUCCESS || !grew || !region_is_over(growth->card, limit_of(growth->card)))
         return result;
+    capture_guard_t guard = captures_guard();
     CALL(cuMemFreeAsync, pointer, stream);
     if (real.cuStreamSynchronize)
         real.cuStreamSynchronize(stream);       /* before that the pool keeps it */
+    captures_unguard(guard);
     trim_pools(growth->card);
     return refuse(growth->card, growth->bytes);
 }
@@ -185,7 +188,7 @@ static int is_recorded(CUstream stream) {
 #define FREE_ASYNC(name, stream_of)                                                                                    \
     CUresult name(CUdeviceptr pointer, CUstream stream) {                                                              \
         block_t block;                                                                                                 \
-        if (drop_spilled(pointer, &block))                                                                             \
+        if (!is_recorded(stream_of(stream)) && drop_spilled(pointer, &block))                                          \
             return free_spilled_after(&block, stream_of(stream));                                                      \
         forget_import(pointer, &block);                                                                                \
         int was_known = blocks_drop(POINTER, pointer, &block);                                                         \

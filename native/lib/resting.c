@@ -11,6 +11,7 @@
 #define WORST_LAG_NS (1.0 * (double)MILLISECOND)
 #define WORST_WAIT_NS (2 * MILLISECOND)         /* of a thread for the card, from look to look */
 #define MARGIN 1.25
+#define LONGEST_ACCOUNT_NS (100 * MILLISECOND)
 
 /* How far the card is behind, by an event of the last look; that is over where it is not done yet. */
 static int lags_behind(gate_t *gate) {
@@ -31,7 +32,8 @@ static int lags_behind(gate_t *gate) {
 static void call_to_account(lane_t *lane, int64_t t) {
     gate_t *gate = lane->gate;
     segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
-    if (gate->scout_ns == 0 || gate->scout_timeline != lane->timeline || lane->is_open)
+    if (gate->scout_ns == 0 || gate->scout_timeline != lane->timeline || lane->is_open ||
+        t - gate->scout_ns > LONGEST_ACCOUNT_NS)
         return;
     segment_open(lane, t, 0);
     CUevent begin = segment->begin;
@@ -89,6 +91,14 @@ void gate_rest(gate_t *gate, int64_t t) {
     gate->scout_ns = 0;
     atomic_store(&gate->rest_looked_ms, now);
     atomic_store(&gate->rest_until_ms, now + REST_MS);
+}
+
+void gate_begin_anew(gate_t *gate, int64_t t) {
+    atomic_store(&gate->rest_until_ms, 0);
+    gate->scout_ns = 0;
+    gate->demand = gate->window_cost = gate->window_host = gate->window_blocked = 0;
+    gate->window_ns = t;
+    demand_waited(t);
 }
 
 static void end_rest(gate_t *gate, int64_t t) {

@@ -2,7 +2,7 @@
    own. It is slower than the card's, and it is counted apart: under a name of its own in the region, so that it is
    bounded for all processes of the container together and given back at any death. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "compute.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -64,9 +64,12 @@ int drop_spilled(CUdeviceptr pointer, block_t *block) {
 
 /* As its stream would: not before what was given to the stream has ended. */
 CUresult free_spilled_after(const block_t *block, CUstream stream) {
+    capture_guard_t guard = captures_guard();
     if (real.cuStreamSynchronize)
         real.cuStreamSynchronize(stream);
-    return free_spilled(block);
+    CUresult result = free_spilled(block);
+    captures_unguard(guard);
+    return result;
 }
 
 CUresult free_spilled(const block_t *block) {

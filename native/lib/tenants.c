@@ -23,7 +23,7 @@
 #define LONG_FRAME_NS (20 * MILLISECOND)
 #define KERNELS_IN_QUOTA 4
 #define LONGEST_CREDIT_NS (1000 * MILLISECOND)
-#define WORST_DEBT_NS (10000 * MILLISECOND)
+#define WORST_DEBT_NS (1000 * MILLISECOND)
 #define FULL_PERCENT 98                 /* the rest of a card that is full pays for the handing over */
 
 /* ---- joining -------------------------------------------------------------------------------------------------- */
@@ -166,6 +166,13 @@ int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t) {
             !(has_turns && takes_turns(other, t)))
             return 1;
     return 0;
+}
+
+int tenants_active(const tenancy_t *tenancy, int64_t t) {
+    int count = 1;
+    FOR_TENANTS(tenancy->file, other)
+        count += other != tenancy->own && is_recent(&other->active_ns, t, ACTIVE_NS);
+    return count;
 }
 
 int tenant_waits(const card_tenant_t *tenant, int64_t t) {

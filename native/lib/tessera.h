@@ -372,7 +372,8 @@ void forget_spilled(void);
 
 /* ---- imports.c ---- */
 
-void remember_import(CUdeviceptr pointer, uint64_t bytes);
+/* `owner` is the context that it dies with, NULL where it outlives contexts. */
+void remember_import(CUdeviceptr pointer, uint64_t bytes, CUcontext owner);
 
 /* Returns 1 where the address was an import, now forgotten and written to `block`. */
 int forget_import(CUdeviceptr pointer, block_t *block);

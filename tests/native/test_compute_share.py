@@ -131,3 +131,14 @@ took = seconds(lambda: any(launch(MS, on) for _ in range(800)) or wait(on))
 print(took > 1.7)
 """
     assert tenant.run(script) == "True"
+
+
+def test_time_without_a_share_is_not_owed_when_there_is_one_again(tenant: Tenant):
+    tenant.limit(50)
+    with tenant.work(2.6, 20, "sync", depth=1) as program:
+        time.sleep(0.7)
+        tenant.limit(0)
+        time.sleep(0.8)
+        tenant.limit(5)
+        report = report_of(program)
+    assert all(report.windows[18:-1])
