@@ -1,7 +1,7 @@
 """One tenant alone on the card: does a share of GPU time hold, and does one that is above the demand cost anything?
 
 Each capped phase stands between two uncapped ones of the same process, because the machine's processors change their
-speed by a half within minutes. Profiles come last: PyTorch's profiler slows launches from its first use on.
+speed by a half within minutes; CPU-bound loads take turns with and without. Profiles come last: PyTorch's profiler slows launches from its first use on.
 """
 
 from contextlib import ExitStack
@@ -16,6 +16,7 @@ from .tenants import Tenant
 from .workers import Worker, together
 
 CAPPED_S, FREE_S, PROFILED_S = 1.8, 0.8, 1.4
+TURNS, TURN_S = 4, 0.5
 CAPS = (25, 50, 75)
 TIGHT_CAPS = (5, 10)
 WHOLE = 100
@@ -101,15 +102,31 @@ def measure_caps(
     free = [phase_at(bench, workers, tenant, load, 0)["rate"]]
     phases: dict[int, Phase] = {}
     for cap in caps:
+        if load in CPU_BOUND and cap in CAPS:
+            phases[cap] = best_of_turns(bench, workers, tenant, load, cap)
+            continue
         phases[cap] = phase_at(bench, workers, tenant, load, cap)
         free.append(phase_at(bench, workers, tenant, load, 0)["rate"])
         phases[cap]["free_rate"] = fmean(free[-2:])
     return fmean(free), phases
 
 
-def phase_at(bench: Bench, workers: list[Worker], tenant: Tenant, load: str, cap: int) -> Phase:
+def best_of_turns(bench: Bench, workers: list[Worker], tenant: Tenant, load: str, cap: int) -> Phase:
+    """What the processors' changing speed does to a phase is more than what a cap above the demand does, and only ever
+    slows it down. So the best of several counts, of each kind."""
+    turns = [
+        (phase_at(bench, workers, tenant, load, cap, TURN_S), phase_at(bench, workers, tenant, load, 0, TURN_S))
+        for _ in range(TURNS)
+    ]
+    best = max((under for under, _ in turns), key=lambda phase: phase["rate"])
+    return best | {"free_rate": max(free["rate"] for _, free in turns)}
+
+
+def phase_at(
+    bench: Bench, workers: list[Worker], tenant: Tenant, load: str, cap: int, seconds: float | None = None
+) -> Phase:
     tenant.limit(cap)
-    answers = together(workers, bench.seconds(CAPPED_S if cap else FREE_S))
+    answers = together(workers, bench.seconds(seconds or (CAPPED_S if cap else FREE_S)))
     phase = observed(bench, answers[0]) | {"rate": sum(answer["rate"] for answer in answers)}
     bench.note(f"{load} at {cap or 'no cap'}", phase)
     return phase

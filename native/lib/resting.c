@@ -6,7 +6,8 @@
    went by while the card fell behind is paid afterwards. */
 #include "compute.h"
 
-#define REST_MS 150
+#define REST_MS 150                             /* where the share is strict */
+#define LONG_REST_MS 450
 #define LOOK_MS 8
 #define WORST_LAG_NS (1.0 * (double)MILLISECOND)
 #define WORST_WAIT_NS (2 * MILLISECOND)         /* of a thread for the card, from look to look */
@@ -90,7 +91,7 @@ void gate_rest(gate_t *gate, int64_t t) {
     gate->rest_left_ns = allowance(gate);
     gate->scout_ns = 0;
     atomic_store(&gate->rest_looked_ms, now);
-    atomic_store(&gate->rest_until_ms, now + REST_MS);
+    atomic_store(&gate->rest_until_ms, now + (gate->is_generous ? LONG_REST_MS : REST_MS));
 }
 
 void gate_begin_anew(gate_t *gate, int64_t t) {
