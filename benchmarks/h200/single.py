@@ -1,7 +1,8 @@
 """One tenant alone on the card: does a share of GPU time hold, and does one that is above the demand cost anything?
 
 Each capped phase stands between two uncapped ones of the same process, because the machine's processors change their
-speed by a half within minutes; CPU-bound loads take turns with and without. Profiles come last: PyTorch's profiler slows launches from its first use on.
+speed by a half within minutes; CPU-bound loads take turns with and without. Profiles come last: PyTorch's profiler
+slows launches from its first use on.
 """
 
 from contextlib import ExitStack

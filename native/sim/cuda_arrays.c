@@ -1,6 +1,6 @@
 /* Arrays: memory whose layout is the card's own. Only what they take is simulated. */
 #define _GNU_SOURCE
-#include "cuda.h"
+#include "cuda_blocks.h"
 
 #define ARRAY_GRAIN ((uint64_t)64 << 10)
 #define WITHOUT_MEMORY (0x40 | 0x80)    /* sparse, or mapped later */
@@ -37,7 +37,7 @@ static CUresult make_array(CUdeviceptr *array, const CUDA_ARRAY3D_DESCRIPTOR *wi
         return INVALID_VALUE;
     for (unsigned int level = 0; level < levels; level++)
         bytes += wish->flags & WITHOUT_MEMORY ? 0 : bytes_of(wish, level);
-    return make_block(array, bytes ? bytes : 1, current_context(), NULL);
+    return make_block(array, bytes ? bytes : 1, NULL);
 }
 
 API CUresult cuArrayCreate_v2(CUdeviceptr *array, const CUDA_ARRAY_DESCRIPTOR *wish) {

@@ -1,6 +1,7 @@
 /* Contexts: one that all threads of a process share for each card, and others; each takes memory of its card. */
 #define _GNU_SOURCE
-#include "cuda.h"
+#include "cuda_blocks.h"
+#include "cuda_graphs.h"
 
 #include <stdlib.h>
 
@@ -11,6 +12,8 @@ static _Thread_local struct {
     CUcontext contexts[DEEPEST_STACK];
     int depth;
 } stack;
+
+static uint64_t last_id;        /* guarded by the driver's lock */
 
 CUcontext current_context(void) {
     return stack.depth > 0 ? stack.contexts[stack.depth - 1] : NULL;
@@ -30,8 +33,8 @@ API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     if (primary->uses == 0 && machine_take(card, card->context_bytes)) {
         result = OUT_OF_MEMORY;
     } else {
-        primary->card = card;
-        primary->device = device;
+        if (primary->uses == 0)
+            *primary = (struct context){.card = card, .device = device, .id = ++last_id};
         primary->uses++;
         *context = primary;
     }
@@ -41,6 +44,7 @@ API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 
 /* With the driver locked. */
 static void end_primary(CUcontext primary) {
+    queue_remove_streams(primary);
     free_blocks_of(primary);
     machine_give_back(primary->card, primary->card->context_bytes);
     primary->uses = 0;
@@ -72,6 +76,10 @@ API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
         end_primary(&driver.primary[device]);
     pthread_mutex_unlock(&driver.mutex);
     return SUCCESS;
+}
+
+API CUresult cuDevicePrimaryCtxReset(CUdevice device) {
+    return cuDevicePrimaryCtxReset_v2(device);
 }
 
 API CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *is_active) {
@@ -129,9 +137,21 @@ API CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice dev
         free(made);
         return OUT_OF_MEMORY;
     }
-    *made = (struct context){.card = card, .device = device, .uses = 1};
+    pthread_mutex_lock(&driver.mutex);
+    *made = (struct context){.card = card, .device = device, .uses = 1, .id = ++last_id};
+    pthread_mutex_unlock(&driver.mutex);
     *context = made;
     return cuCtxPushCurrent_v2(made);
+}
+
+API CUresult cuCtxCreate_v3(CUcontext *context, void *affinity, int count, unsigned int flags, CUdevice device) {
+    (void)affinity, (void)count;
+    return cuCtxCreate_v2(context, flags, device);
+}
+
+API CUresult cuCtxCreate_v4(CUcontext *context, void *wish, unsigned int flags, CUdevice device) {
+    (void)wish;
+    return cuCtxCreate_v2(context, flags, device);
 }
 
 API CUresult cuCtxDestroy_v2(CUcontext context) {
@@ -140,6 +160,7 @@ API CUresult cuCtxDestroy_v2(CUcontext context) {
     if (current_context() == context)
         stack.depth--;
     pthread_mutex_lock(&driver.mutex);
+    queue_remove_streams(context);
     free_blocks_of(context);
     pthread_mutex_unlock(&driver.mutex);
     machine_give_back(context->card, context->card->context_bytes);
@@ -154,9 +175,23 @@ API CUresult cuCtxGetDevice(CUdevice *device) {
     return SUCCESS;
 }
 
-API CUresult cuCtxSynchronize(void) {
-    if (current_context() == NULL)
-        return INVALID_CONTEXT;
-    trim_pools(current_context()->device);
+API CUresult cuCtxGetId(CUcontext context, unsigned long long *id) {
+    context = context ? context : current_context();
+    if (context == NULL || id == NULL)
+        return context ? INVALID_VALUE : no_context();
+    *id = context->id;
     return SUCCESS;
+}
+
+/* Not while a stream of the context is captured: it could not be waited for. */
+API CUresult cuCtxSynchronize(void) {
+    CUcontext context;
+    CUresult result = check_context(&context);
+    if (result == SUCCESS)
+        result = check_no_capture(context);
+    if (result == SUCCESS)
+        result = queue_drain_context(context);
+    if (result == SUCCESS)
+        trim_pools(context->device);
+    return result;
 }

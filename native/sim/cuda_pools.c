@@ -1,7 +1,8 @@
 /* Pools: stream-ordered memory. A pool grows by large pieces and keeps what is freed in it, until it is trimmed or the
-   device is waited for, as with a driver. Streams have no order here: what is freed is free at once. */
+   device is waited for, as with a driver. What is freed in one stream can be taken in any; a driver allows that later. */
 #define _GNU_SOURCE
-#include "cuda.h"
+#include "cuda_blocks.h"
+#include "cuda_graphs.h"
 
 #include <stdlib.h>
 
@@ -61,7 +62,9 @@ static CUresult pool_of(CUdevice device, CUmemoryPool *pool) {
     CUresult result = pool ? find_card(device, &card) : INVALID_VALUE;
     if (result != SUCCESS)
         return result;
+    pthread_mutex_lock(&driver.mutex);
     own[device].card = card;
+    pthread_mutex_unlock(&driver.mutex);
     *pool = &own[device];
     return SUCCESS;
 }
@@ -156,32 +159,23 @@ API CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value
     return SUCCESS;
 }
 
-API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {
-    (void)stream;
-    return pool ? make_block(pointer, bytes, current_context(), pool) : INVALID_VALUE;
+static CUresult alloc_from(stream_t *stream, CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool) {
+    if (pool == NULL)
+        return INVALID_VALUE;
+    return stream->capture ? capture_alloc(stream, pointer, bytes) : make_block(pointer, bytes, pool);
 }
 
-API CUresult cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {
-    return cuMemAllocFromPoolAsync(pointer, bytes, pool, stream);
-}
-
-API CUresult cuMemAllocAsync(CUdeviceptr *pointer, size_t bytes, CUstream stream) {
+static CUresult alloc(stream_t *stream, CUdeviceptr *pointer, size_t bytes) {
     CUmemoryPool pool;
-    if (current_context() == NULL)
-        return no_context();
-    CUresult result = cuDeviceGetMemPool(&pool, current_context()->device);
-    return result == SUCCESS ? cuMemAllocFromPoolAsync(pointer, bytes, pool, stream) : result;
+    CUresult result = cuDeviceGetMemPool(&pool, stream->context->device);
+    return result == SUCCESS ? alloc_from(stream, pointer, bytes, pool) : result;
 }
 
-API CUresult cuMemAllocAsync_ptsz(CUdeviceptr *pointer, size_t bytes, CUstream stream) {
-    return cuMemAllocAsync(pointer, bytes, stream);
+static CUresult put_back(stream_t *stream, CUdeviceptr pointer) {
+    return stream->capture ? capture_free(stream, pointer) : free_block_in(pointer, stream);
 }
 
-API CUresult cuMemFreeAsync(CUdeviceptr pointer, CUstream stream) {
-    (void)stream;
-    return free_block_at(pointer);
-}
-
-API CUresult cuMemFreeAsync_ptsz(CUdeviceptr pointer, CUstream stream) {
-    return cuMemFreeAsync(pointer, stream);
-}
+STREAM_ENTRY(cuMemAllocFromPoolAsync, (CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream stream),
+             alloc_from(on, pointer, bytes, pool))
+STREAM_ENTRY(cuMemAllocAsync, (CUdeviceptr *pointer, size_t bytes, CUstream stream), alloc(on, pointer, bytes))
+STREAM_ENTRY(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream), put_back(on, pointer))

@@ -17,6 +17,7 @@
 #define CONTAINER_VARIABLE "NVIDIA_VISIBLE_DEVICES"
 #define LEDGER_BYTE 0           /* locked while somebody counts */
 #define SLOT_BYTE(slot) (1 + (slot))
+#define NO_SLOT (-1)
 
 /* One process. All zero is a slot that nobody has, so a new file needs no set-up. Each figure is written by its owner
    alone and in one store: who dies half-way leaves a state that is true. */
@@ -28,8 +29,9 @@ typedef struct {
 static struct {
     pthread_mutex_t mutex;
     int is_open;
+    char directory[PATH_MAX];
     int file;
-    int own;                    /* the slot of this process */
+    int own;                    /* the slot of this process, or NO_SLOT before it needs one */
     slot_t *slots;
     card_t cards[MACHINE_MOST_CARDS];
     int card_count;
@@ -114,7 +116,10 @@ static int read_cards(const char *path) {
     return result;
 }
 
-static int claim_slot(const char *path) {
+/* With the ledger locked. Who only looks has none, so that there are as many as processes on cards. */
+static int claim_slot(void) {
+    if (machine.own != NO_SLOT)
+        return 0;
     for (int slot = 0; slot < MACHINE_MOST_PROCESSES; slot++) {
         if (lock_byte(F_OFD_SETLK, F_WRLCK, SLOT_BYTE(slot)) == -1)
             continue;           /* somebody lives there */
@@ -123,34 +128,40 @@ static int claim_slot(const char *path) {
         machine.own = slot;
         return 0;
     }
-    return complain("has no room for another process", path);
+    return complain("has no room for another process", machine.directory);
+}
+
+static int open_shared(const char *path) {
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file == -1)
+        return complain(strerror(errno), path);
+    fchmod(file, 0666);         /* containers run as anybody; refused to all but the owner, which is enough */
+    return file;
 }
 
 static int join_memory(const char *path) {
     const size_t size = MACHINE_MOST_PROCESSES * sizeof(slot_t);
-    machine.file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    machine.file = open_shared(path);
     if (machine.file == -1)
-        return complain(strerror(errno), path);
-    fchmod(machine.file, 0666); /* containers run as anybody; refused to all but the owner, which is enough */
+        return -1;
     if (ftruncate(machine.file, size) == -1)
         return complain(strerror(errno), path);
     machine.slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, machine.file, 0);
     if (machine.slots == MAP_FAILED)
         return complain(strerror(errno), path);
-    lock_byte(F_OFD_SETLKW, F_WRLCK, LEDGER_BYTE);
-    int result = claim_slot(path);
-    lock_byte(F_OFD_SETLK, F_UNLCK, LEDGER_BYTE);
-    return result;
+    machine.own = NO_SLOT;
+    return 0;
 }
 
 static int open_directory(const char *directory) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/cards", directory);
+    char path[PATH_MAX + sizeof "/memory"];
+    snprintf(machine.directory, sizeof machine.directory, "%s", directory);
+    snprintf(path, sizeof path, "%s/cards", machine.directory);
     if (read_cards(path))
         return -1;
     machine.seen_count = select_for_container(getenv(CONTAINER_VARIABLE), machine.cards, machine.card_count,
                                               machine.seen);
-    snprintf(path, sizeof path, "%s/memory", directory);
+    snprintf(path, sizeof path, "%s/memory", machine.directory);
     if (join_memory(path) == 0)
         return 0;
     if (machine.file != -1)
@@ -187,6 +198,34 @@ const card_t *machine_card(int position) {
     return position >= 0 && position < machine.seen_count ? &machine.cards[machine.seen[position]] : NULL;
 }
 
+int machine_all_cards(void) {
+    return machine.card_count;
+}
+
+const card_t *machine_any_card(int index) {
+    return &machine.cards[index];
+}
+
+int machine_open_shared(const char *name) {
+    char path[PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/%s", machine.directory, name) >= (int)sizeof path)
+        return complain("is too long a name", name);
+    return open_shared(path);
+}
+
+int machine_slot(void) {
+    if (machine.own == NO_SLOT) {
+        lock_ledger();
+        claim_slot();
+        unlock_ledger();
+    }
+    return machine.own;
+}
+
+int machine_slot_lives(int slot) {
+    return slot == machine.own || lock_byte(F_OFD_GETLK, F_WRLCK, SLOT_BYTE(slot)) != 0;
+}
+
 /* Let go of what the dead have left. Asked only where somebody holds something, and with the ledger locked. */
 static void bury_the_dead(void) {
     for (int slot = 0; slot < MACHINE_MOST_PROCESSES; slot++) {
@@ -212,7 +251,7 @@ int machine_take(const card_t *card, uint64_t bytes) {
     lock_ledger();
     if (!fits(card, bytes))
         bury_the_dead();
-    int result = fits(card, bytes) ? 0 : -1;
+    int result = claim_slot() == 0 && fits(card, bytes) ? 0 : -1;
     if (result == 0)
         machine.slots[machine.own].bytes[card->index] += bytes;
     unlock_ledger();
@@ -240,7 +279,7 @@ int machine_tenants(const card_t *card, tenant_t *tenants, int room) {
         if (other->bytes[card->index] == 0)
             continue;
         if (count < room)
-            tenants[count] = (tenant_t){other->pid, other->bytes[card->index]};
+            tenants[count] = (tenant_t){slot, other->pid, other->bytes[card->index]};
         count++;
     }
     unlock_ledger();

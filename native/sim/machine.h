@@ -26,6 +26,7 @@ typedef struct {
 } card_t;
 
 typedef struct {
+    int slot;
     pid_t pid;                  /* as the process itself knows it */
     uint64_t bytes;
 } tenant_t;
@@ -42,6 +43,18 @@ const card_t *machine_card(int position);
 /* Charge `bytes` of the card to this process. Returns 0, or -1 with nothing charged where that much is not free. */
 int machine_take(const card_t *card, uint64_t bytes);
 void machine_give_back(const card_t *card, uint64_t bytes);
+
+/* Of this process among all that share the machine: taken when it is first needed, and outlived by no process. Valid
+   after machine_open. Returns -1 with a sentence on stderr where there is no room. */
+int machine_slot(void);
+int machine_slot_lives(int slot);
+
+/* How many cards there are and which, seen by this process or not. */
+int machine_all_cards(void);
+const card_t *machine_any_card(int index);
+
+/* Open a file of the directory that all processes share. Returns a descriptor, or -1 with a sentence on stderr. */
+int machine_open_shared(const char *name);
 
 /* How much of the card all living processes hold. */
 uint64_t machine_used(const card_t *card);

@@ -3,54 +3,21 @@
    A question that a simulated card has no answer to is NOT_SUPPORTED, as it is on cards that lack the feature, and a
    function that is not here is missing, as it is from an older driver. */
 #define _GNU_SOURCE
-#include "machine.h"
+#include "nvml.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define API __attribute__((visibility("default")))
 #define DRIVER_VERSION "580.00.00"
 #define CUDA_VERSION 13000
-#define HIDING_VARIABLE "TESSERA_SIM_NO_PROCESSES"      /* as in containers, where NVML lists none */
-
-typedef enum {
-    SUCCESS = 0,
-    UNINITIALIZED = 1,
-    INVALID_ARGUMENT = 2,
-    NOT_SUPPORTED = 3,
-    NOT_FOUND = 6,
-    INSUFFICIENT_SIZE = 7,
-    DRIVER_NOT_LOADED = 9,
-} nvmlReturn_t;
-
-typedef const card_t *nvmlDevice_t;
-
-typedef struct {
-    unsigned long long total, free, used;
-} nvmlMemory_t;
-
-typedef struct {
-    unsigned int version;
-    unsigned long long total, reserved, free, used;
-} nvmlMemory_v2_t;
 
 typedef struct {
     char legacy[16];
     unsigned int domain, bus, device, id, subsystem;
     char bus_id[32];
 } nvmlPciInfo_t;
-
-typedef struct {
-    unsigned int gpu, memory;
-} nvmlUtilization_t;
-
-typedef struct {
-    unsigned int pid;
-    unsigned long long used;
-    unsigned int gpu_instance, compute_instance;
-} nvmlProcessInfo_t;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int users;
@@ -94,6 +61,10 @@ API const char *nvmlErrorString(nvmlReturn_t code) {
         return "Insufficient Size";
     case DRIVER_NOT_LOADED:
         return "Driver Not Loaded";
+    case TIMEOUT:
+        return "Timeout";
+    case UNKNOWN:
+        return "Unknown Error";
     }
     return "Unknown Error";
 }
@@ -126,7 +97,11 @@ API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version) {
 
 /* ---- cards ---------------------------------------------------------------------------------------------------- */
 
-static nvmlReturn_t check(nvmlDevice_t device, const void *out) {
+nvmlReturn_t check_begun(void) {
+    return users ? SUCCESS : UNINITIALIZED;
+}
+
+nvmlReturn_t check(nvmlDevice_t device, const void *out) {
     if (users == 0)
         return UNINITIALIZED;
     return device && out ? SUCCESS : INVALID_ARGUMENT;
@@ -223,52 +198,4 @@ API nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, unsigned int link
     (void)link;
     nvmlReturn_t result = check(device, is_active);
     return result == SUCCESS ? NOT_SUPPORTED : result;
-}
-
-/* ---- use ------------------------------------------------------------------------------------------------------ */
-
-API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory) {
-    nvmlReturn_t result = check(device, memory);
-    if (result != SUCCESS)
-        return result;
-    unsigned long long used = machine_used(device);
-    *memory = (nvmlMemory_t){device->memory_bytes, device->memory_bytes - used, used};
-    return SUCCESS;
-}
-
-API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory) {
-    nvmlReturn_t result = check(device, memory);
-    if (result != SUCCESS)
-        return result;
-    unsigned long long used = machine_used(device);
-    *memory = (nvmlMemory_v2_t){memory->version, device->memory_bytes, 0, device->memory_bytes - used, used};
-    return SUCCESS;
-}
-
-/* No kernel runs on a card that has only memory. */
-API nvmlReturn_t nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtilization_t *rates) {
-    nvmlReturn_t result = check(device, rates);
-    if (result == SUCCESS)
-        *rates = (nvmlUtilization_t){0, (unsigned int)(100 * machine_used(device) / device->memory_bytes)};
-    return result;
-}
-
-API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, unsigned int *count,
-                                                         nvmlProcessInfo_t *processes) {
-    tenant_t tenants[MACHINE_MOST_PROCESSES];
-    nvmlReturn_t result = check(device, count);
-    if (result != SUCCESS)
-        return result;
-    unsigned int room = *count;
-    *count = getenv(HIDING_VARIABLE) ? 0 : (unsigned int)machine_tenants(device, tenants, MACHINE_MOST_PROCESSES);
-    if (*count > room)
-        return INSUFFICIENT_SIZE;
-    for (unsigned int one = 0; one < *count; one++)
-        processes[one] = (nvmlProcessInfo_t){(unsigned int)tenants[one].pid, tenants[one].bytes, -1u, -1u};
-    return SUCCESS;
-}
-
-API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v2(nvmlDevice_t device, unsigned int *count,
-                                                         nvmlProcessInfo_t *processes) {
-    return nvmlDeviceGetComputeRunningProcesses_v3(device, count, processes);
 }

@@ -13,7 +13,8 @@ from tessera.vendors.simulated_driver import DIRECTORY_VARIABLE
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ROOT / "build/native/sim"
 LIBRARY = ROOT / "build/native/libtessera.so"
-TAKER = ROOT / "build/native/probe/taker"
+PROBES = ROOT / "build/native/probe"
+TAKER = PROBES / "taker"
 CONTEXT_MIB = 300
 PATIENCE_S = 60
 MIB = 1 << 20
@@ -46,6 +47,10 @@ class Machine(NamedTuple):
             cwd=ROOT,
             env=os.environ | {DIRECTORY_VARIABLE: str(self.directory), "LD_LIBRARY_PATH": str(LIBRARIES)} | environment,
         )
+
+    def worker(self, *words: object, **environment: str) -> subprocess.Popen[str]:
+        """Keeps the first card busy: seconds, nanoseconds of a kernel, how many are under way, and in which mode."""
+        return self.execute([str(PROBES / "worker"), *map(str, words)], **environment)
 
     def held_mib(self, card: int = 0) -> int:
         """What living processes hold, from the simulated hardware's own file."""

@@ -106,6 +106,31 @@ def make_pool(device: int = 0) -> ctypes.c_uint64:
     return pool
 
 
+CODE = b""".version 7.0
+.target sm_70
+.address_size 64
+.visible .entry spin(.param .u64 nanoseconds) { ret; }
+"""
+
+
+modules: list[ctypes.c_void_p] = []
+
+
+def load(count: int) -> int:
+    """Modules, each with a kernel; the code of the last load."""
+    for _ in range(count):
+        module = ctypes.c_void_p()
+        if code := lib.cuModuleLoadData(ctypes.byref(module), CODE):
+            return code
+        modules.append(module)
+    return 0
+
+
+def unload() -> None:
+    while modules:
+        assert lib.cuModuleUnload(modules.pop()) == 0
+
+
 pools: list[ctypes.c_uint64] = []
 
 

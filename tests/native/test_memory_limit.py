@@ -10,6 +10,8 @@ from tests.native.machines import CONTEXT_MIB, PATIENCE_S, begin_race, end, firs
 LIMIT_MIB = 2_000
 ROOM_MIB = LIMIT_MIB - CONTEXT_MIB
 STEP_MIB = 50
+BLIND_MARGIN_MIB = 128
+"""For what the driver takes for itself, where NVML does not know the process."""
 OUT_OF_MEMORY = 2
 WAYS = (
     *("alloc", "managed", "pitch", "array", "array_3d", "mipmapped", "create", "mapped"),
@@ -87,20 +89,23 @@ print(cuda.free_mib(), fill("alloc", {STEP_MIB} * MIB)[0])
 
 def test_a_context_is_measured_by_the_card_where_nvml_lists_no_process(container, holding):
     holding(5_000)
-    assert container.filled_mib(STEP_MIB, TESSERA_SIM_NO_PROCESSES="1") == ROOM_MIB
+    assert container.filled_mib(2, TESSERA_SIM_NO_PROCESSES="1") == ROOM_MIB - BLIND_MARGIN_MIB
 
 
 def test_a_measured_context_that_no_card_has_is_not_believed(container):
     simulated = container.machine.directory / "cards"
     simulated.write_text(simulated.read_text().replace(f"\t{CONTEXT_MIB}\t", "\t10\t"))
     script = "cuda.init(); cuda.enter(); print(cuda.free_mib())"
-    assert container.run(script, TESSERA_SIM_NO_PROCESSES="1") == str(LIMIT_MIB - 520)
+    assert container.run(script, TESSERA_SIM_NO_PROCESSES="1") == str(LIMIT_MIB - 520 - BLIND_MARGIN_MIB)
 
 
-def test_contexts_that_a_program_makes_itself_are_charged_too(container):
+@pytest.mark.parametrize(
+    ("entry", "wish"), [("cuCtxCreate_v2", "0"), ("cuCtxCreate_v3", "None, 0, 0"), ("cuCtxCreate_v4", "None, 0")]
+)
+def test_contexts_that_a_program_makes_itself_are_charged_too(container, entry, wish):
     script = f"""{BEGIN}
 contexts = [u64() for _ in range(10)]
-codes = [lib.cuCtxCreate_v2(ctypes.byref(context), 0, 0) for context in contexts]
+codes = [lib.{entry}(ctypes.byref(context), {wish}, 0) for context in contexts]
 print(codes.count(0), codes[-1])
 assert alloc(20 * MIB)[0] == 0
 assert [lib.cuCtxDestroy_v2(context) for context, code in zip(contexts, codes) if code == 0].count(0) == 5
@@ -121,6 +126,19 @@ lib.cuMemPoolDestroy(pools[0])
 print(cuda.free_mib())
 """
     assert container.run(script).split() == [str(ROOM_MIB - 320), str(ROOM_MIB - 64), str(ROOM_MIB)]
+
+
+def test_a_pool_that_grows_again_after_a_trim_is_charged_again(container):
+    script = f"""{BEGIN}
+assert from_pool(960 * MIB)[1]() == 0
+lib.cuMemPoolTrimTo(pools[0], size(0))
+print(from_pool(960 * MIB)[0], cuda.free_mib(), from_pool(960 * MIB)[0], flush=True)
+input()
+"""
+    with container.start(script) as program:
+        assert first_lines([program]) == [f"0 {ROOM_MIB - 960} {OUT_OF_MEMORY}"]
+        assert container.machine.held_mib() <= LIMIT_MIB
+        end([program])
 
 
 def test_what_a_program_lets_go_of_in_its_pool_is_there_for_others(container):

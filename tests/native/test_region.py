@@ -9,14 +9,17 @@ from contextlib import ExitStack
 
 import pytest
 
+from tessera.node.regions import read_region
 from tessera.vendors.loading import load_catalogue
 from tessera.vendors.simulated import parse_plan, simulate
 from tessera.vendors.simulated_driver import write_cards
-from tests.native.machines import CONTEXT_MIB, PATIENCE_S, TAKER, end, first_lines
+from tests.native.machines import CONTEXT_MIB, LIBRARIES, MIB, PATIENCE_S, TAKER, end, first_lines
 
 LIMIT_MIB = 2_000
 ROOM_MIB = LIMIT_MIB - CONTEXT_MIB
 OUT_OF_MEMORY = 2
+GUESSED_CONTEXT_MIB, BLIND_MARGIN_MIB = 520, 128
+"""What a process is charged with where nothing can be measured."""
 
 
 @pytest.fixture
@@ -211,6 +214,29 @@ def test_two_hundred_processes_at_once_all_get_their_part(container):
         for program in programs:
             program.kill()
     assert container.filled_mib(2) == 998
+
+
+def test_a_thousand_processes_at_once_all_have_their_slot(container, tmp_path):
+    """Without NVML, which would have each of them count twice on the simulated machine."""
+    machine = container.machine
+    write_cards(machine.directory, simulate("here", parse_plan("1xT4"), load_catalogue()).devices, context_mib=2)
+    container.limit(1_000_000)
+    (tmp_path / "alone").mkdir()
+    (tmp_path / "alone/libcuda.so.1").symlink_to(LIBRARIES / "libcuda.so.1")
+    crowd = f"""
+import subprocess
+command = ["{TAKER}", "dlsym", "one", "2"]
+programs = [subprocess.Popen(command, stdin=0, stdout=1, stderr=1) for _ in range(1_000)]
+for program in programs: program.wait()
+"""
+    environment = container.environment | {"LD_LIBRARY_PATH": str(tmp_path / "alone")}
+    with machine.execute([sys.executable, "-c", crowd], **environment) as program:
+        assert first_lines([program] * 1_000) == ["2"] * 1_000
+        assert machine.held_mib() == 1_000 * (2 + 2)
+        region = read_region(container.directory / "region")
+        program.communicate(timeout=PATIENCE_S)
+    assert len({process.pid for process in region.processes}) == 1_000
+    assert region.cards[0].used_bytes == 1_000 * (2 + GUESSED_CONTEXT_MIB + BLIND_MARGIN_MIB) * MIB
 
 
 def test_a_file_that_is_no_region_is_said_and_the_limit_holds_for_each_process(container):

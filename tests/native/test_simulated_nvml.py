@@ -1,6 +1,8 @@
 """NVML over simulated cards, asked by the official binding and by our own discovery."""
 
-from tests.native.machines import CONTEXT_MIB
+import pytest
+
+from tests.native.machines import CONTEXT_MIB, PATIENCE_S
 
 MIB = 1 << 20
 BEGIN = "import pynvml as n\nn.nvmlInit()\nfirst = n.nvmlDeviceGetHandleByIndex(0)\n"
@@ -53,3 +55,62 @@ for device in NvmlBackend(slots=10, assumed_memory_mib=0).read().devices:
 def test_who_did_not_begin_is_told_so(machine):
     script = "import pynvml as n\ntry: n.nvmlDeviceGetCount()\nexcept n.NVMLError as error: print(error)"
     assert machine.run(script) == "Uninitialized"
+
+
+SPIN = "from tests.native.computing import *\nbegin()\nlaunch(kernel(b'spin'), stream(), 600_000 * MS)\n"
+HOLD = "import os\nprint('busy', flush=True)\ninput()\nos._exit(0)"
+
+
+@pytest.fixture
+def busy(machine):
+    """A process whose kernel is on the first card."""
+    with machine.start(SPIN + HOLD) as program:
+        assert program.stdout.readline() == "busy\n"
+        yield program
+        program.kill()
+
+
+def test_use_is_the_time_in_which_kernels_were_on_the_card(machine, busy, holding):
+    holding(100)
+    script = f"""{BEGIN}
+def samples():
+    return [(one.pid, one.smUtil) for one in n.nvmlDeviceGetProcessUtilization(first, 0)]
+
+other = n.nvmlDeviceGetHandleByIndex(1)
+while n.nvmlDeviceGetUtilizationRates(first).gpu < 100 or samples() != [({busy.pid}, 100)]:
+    pass
+print(n.nvmlDeviceGetUtilizationRates(other).gpu, len(n.nvmlDeviceGetComputeRunningProcesses(first)))
+print(n.nvmlDeviceGetGraphicsRunningProcesses(first))
+"""
+    assert machine.run(script).splitlines() == ["0 2", "[]"]
+
+
+WATCH = """
+from tessera.vendors.nvml_watching import NvmlWatch
+watch = NvmlWatch()
+print(watch.wait_for_faults(0), flush=True)
+for _ in range({faults}):
+    found = []
+    while not found:
+        found = watch.wait_for_faults(10)
+    print(*((fault.uuid, fault.number) for fault in found), flush=True)
+"""
+
+
+def test_a_kernel_that_must_not_be_ends_its_context_and_is_told_to_who_waits(machine):
+    trap = "from tests.native.computing import *\nbegin()\non = stream()\n"
+    trap += "print(launch(kernel(b'trap'), on), driver.cuStreamSynchronize(on), cuda.take(1)[0])"
+    with machine.start(WATCH.format(faults=1)) as watching:
+        assert watching.stdout.readline() == "[]\n"
+        assert machine.run(trap) == "0 700 700"
+        said, _ = watching.communicate(timeout=PATIENCE_S)
+    assert said == f"('{machine.uuids[0]}', 31)\n"
+
+
+def test_a_card_fails_when_its_file_says_so(machine):
+    with machine.start(WATCH.format(faults=2)) as watching:
+        assert watching.stdout.readline() == "[]\n"
+        with (machine.directory / "faults").open("a") as faults:
+            faults.write(f"{machine.uuids[2]} 79\nGPU-nobody 1\n{machine.uuids[1]} 48\n")
+        said, _ = watching.communicate(timeout=PATIENCE_S)
+    assert said.splitlines() == [f"('{machine.uuids[2]}', 79)", f"('{machine.uuids[1]}', 48)"]

@@ -17,13 +17,14 @@ from tessera.vendors.rendering import ContainerEdits, Mount
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 DIRECTORY_VARIABLE = "TESSERA_SIM"
-LIBRARY_PATH, PRELOADED = "LD_LIBRARY_PATH", "LD_PRELOAD"
-GUARD = "libtessera.so"
+LIBRARY_PATH = "LD_LIBRARY_PATH"
 BUILT = Path(__file__).parents[3] / "build" / "native" / "sim"
 """Where `make native` builds the libraries; an installed package has none."""
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 SEARCHED = (f"/usr/lib/{platform.machine()}-linux-gnu", "/usr/lib64")
 """Where the loaders of Debian's and of Red Hat's kin look for libraries that no cache and no variable names."""
+SHARED_FILES = ("memory", "time", "faults")
+"""What all processes of the machine write: memory that is taken, time that is used, and what befell cards."""
 CARDS_IN_CONTAINER = "/var/lib/tessera/sim"
 NVIDIA = "NVIDIA"
 REPORTED_PREFIX = "NVIDIA-"
@@ -89,24 +90,18 @@ def driver_for_containers(libraries: Path, cards: Path) -> SimulatedDriver:
 
 
 def driver_for_processes(libraries: Path, cards: Path) -> SimulatedDriver:
-    """For containers that are processes in this machine's own file system, which is not ours to change.
-
-    The library that keeps them within their limits is loaded before anything of theirs, where it is built.
-    """
+    """For containers that are processes in this machine's own file system, which is not ours to change."""
     environment = {DIRECTORY_VARIABLE: str(cards), LIBRARY_PATH: str(libraries)}
-    guard = libraries.parent / GUARD
-    if guard.exists():
-        environment[PRELOADED] = str(guard)
     return SimulatedDriver(cards, ContainerEdits(environment=environment))
 
 
 def write_cards(directory: Path, devices: Iterable[Device], *, context_mib: int = CONTEXT_MIB) -> None:
     """Let there be these cards, of NVIDIA's the ones. Memory that processes hold already stays taken."""
     directory.mkdir(parents=True, exist_ok=True)
-    memory = directory / "memory"
-    if not memory.exists():
-        memory.touch()
-        memory.chmod(0o666)  # containers run as anybody
+    for shared in map(directory.joinpath, SHARED_FILES):
+        if not shared.exists():
+            shared.touch()
+            shared.chmod(0o666)  # containers run as anybody
     lines = (_line(device, context_mib) for device in devices if device.vendor == NVIDIA)
     put_whole(directory / "cards", "".join(lines).encode(), mode=0o644)
 
