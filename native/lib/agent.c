@@ -16,15 +16,27 @@
 #define PATH_VARIABLE "TESSERA_AGENT"
 #define MOUNTED_SOCKET "/run/tessera/agent/socket"
 #define LONGEST_ANSWER 64
+#define PAUSE_NS 5000000
 
-static int reach(void) {
+/* Where many ask at once there may be no place in the agent's line just now. */
+static int connect_until(int connection, const struct sockaddr_un *address, uint64_t until_ms) {
+    const struct timespec pause = {.tv_nsec = PAUSE_NS};
+    while (connect(connection, (const struct sockaddr *)address, sizeof *address) == -1) {
+        if (errno != EAGAIN || coarse_ms() >= until_ms)
+            return -1;
+        nanosleep(&pause, NULL);
+    }
+    return 0;
+}
+
+static int reach(uint64_t until_ms) {
     const char *chosen = getenv(PATH_VARIABLE);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int length = snprintf(address.sun_path, sizeof address.sun_path, "%s", chosen ? chosen : MOUNTED_SOCKET);
     if (length >= (int)sizeof address.sun_path)
         return -1;
     int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (connection != -1 && connect(connection, (struct sockaddr *)&address, sizeof address) == -1) {
+    if (connection != -1 && connect_until(connection, &address, until_ms)) {
         close(connection);
         return -1;
     }
@@ -49,8 +61,8 @@ static int is_pending(int connection, uint64_t until_ms) {
 uint64_t ask_host_pid(int patience_ms) {
     char answer[LONGEST_ANSWER] = "";
     size_t length = 0;
-    int before = errno, connection = reach();
     const uint64_t until_ms = coarse_ms() + (uint64_t)patience_ms;
+    int before = errno, connection = reach(until_ms);
     while (connection != -1 && length < sizeof answer - 1 && is_pending(connection, until_ms)) {
         ssize_t more = recv(connection, answer + length, sizeof answer - 1 - length, MSG_DONTWAIT);
         if (more <= 0)

@@ -75,6 +75,8 @@ int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t);
 /* Whether others use the card at the same time, outside turns, so that elapsed time is not this tenant's alone. */
 int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t);
 
+uint32_t tenant_count(const card_file_t *file);
+
 /* How many use the card, this one included. */
 int tenants_active(const tenancy_t *tenancy, int64_t t);
 

@@ -26,6 +26,20 @@
 #define WORST_DEBT_NS (1000 * MILLISECOND)
 #define FULL_PERCENT 98                 /* the rest of a card that is full pays for the handing over */
 
+/* Another tenant may have written anything to the file. */
+static uint32_t count_within(const _Atomic uint32_t *count, uint32_t most) {
+    uint32_t found = atomic_load(count);
+    return found < most ? found : most;
+}
+
+uint32_t tenant_count(const card_file_t *file) {
+    return count_within(&file->tenants_used, CARD_TENANTS);
+}
+
+static uint32_t member_count(const card_file_t *file) {
+    return count_within(&file->members_used, CARD_MEMBERS);
+}
+
 /* ---- joining -------------------------------------------------------------------------------------------------- */
 
 static uint64_t id_of_container(void) {
@@ -35,7 +49,7 @@ static uint64_t id_of_container(void) {
 }
 
 static int tenant_is_left(const tenancy_t *tenancy, uint32_t place) {
-    uint32_t used = atomic_load(&tenancy->file->members_used);
+    uint32_t used = member_count(tenancy->file);
     for (uint32_t member = 0; member < used; member++)
         if (atomic_load(&tenancy->file->members[member].tenant) == place + 1 &&
             !shared_is_free(&tenancy->shared, MEMBER_BYTE(member)))
@@ -46,7 +60,7 @@ static int tenant_is_left(const tenancy_t *tenancy, uint32_t place) {
 static int take_tenant(tenancy_t *tenancy, uint64_t id) {
     card_file_t *file = tenancy->file;
     int found = -1;
-    uint32_t used = atomic_load(&file->tenants_used);
+    uint32_t used = tenant_count(file);
     for (uint32_t place = 0; place < used && found == -1; place++)
         if (atomic_load(&file->tenants[place].id) == id)
             found = (int)place;
@@ -71,7 +85,7 @@ static int take_member(tenancy_t *tenancy, int place) {
             continue;
         atomic_store(&one->in_flight_ns, 0);
         atomic_store(&one->tenant, (uint64_t)place + 1);
-        if (atomic_load(&tenancy->file->members_used) <= member)
+        if (member_count(tenancy->file) <= member)
             atomic_store(&tenancy->file->members_used, member + 1);
         tenancy->self = one;
         return 0;
@@ -129,9 +143,10 @@ void tenancy_leave_in_child(tenancy_t *tenancy) {
 
 /* ---- the others ----------------------------------------------------------------------------------------------- */
 
+/* Clocks of processors are a little apart; what lies further in the future is no stamp. */
 static int is_recent(const _Atomic uint64_t *stamp, int64_t t, int64_t period) {
-    uint64_t at = atomic_load_explicit(stamp, memory_order_relaxed);
-    return at != 0 && t - (int64_t)at < period;
+    int64_t ago = t - (int64_t)atomic_load_explicit(stamp, memory_order_relaxed);
+    return ago < period && ago > -MILLISECOND;
 }
 
 static int is_heavy(const card_tenant_t *tenant, int64_t t) {
@@ -144,7 +159,7 @@ static int takes_turns(const card_tenant_t *tenant, int64_t t) {
 }
 
 #define FOR_TENANTS(file, one)                                                                                         \
-    for (card_tenant_t *one = (file)->tenants, *end_ = one + atomic_load(&(file)->tenants_used); one < end_; one++)
+    for (card_tenant_t *one = (file)->tenants, *end_ = one + tenant_count(file); one < end_; one++)
 
 static int are_turns_needed(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
     if (!takes_turns(tenant, t))
@@ -200,7 +215,7 @@ int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t) {
     atomic_store(&tenancy->self->in_flight_ns, (uint64_t)(own_ns > 0 ? own_ns : 0));
     atomic_store(&tenancy->self->stamped_ns, (uint64_t)t);
     uint64_t place = atomic_load(&tenancy->self->tenant), sum = 0;
-    uint32_t used = atomic_load(&tenancy->file->members_used);
+    uint32_t used = member_count(tenancy->file);
     for (uint32_t member = 0; member < used; member++) {
         const card_member_t *one = &tenancy->file->members[member];
         if (one != tenancy->self && atomic_load(&one->tenant) == place && is_recent(&one->stamped_ns, t, MEMBER_NS))

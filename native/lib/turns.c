@@ -12,6 +12,7 @@
 
 #define LEAST_GRANT_NS (1 * MILLISECOND)
 #define WORST_OVERTIME_NS (100 * MILLISECOND)
+#define LONGEST_TURN_NS (300 * MILLISECOND)     /* no tenant has a longer one */
 #define LOOK_NS (200 * MICROSECOND)
 
 static uint64_t place_of(const tenancy_t *tenancy) {
@@ -42,7 +43,7 @@ int64_t turn_left_ns(const tenancy_t *tenancy, int64_t t) {
 /* Whoever has waited longest goes first. */
 static int is_first(const tenancy_t *tenancy, int64_t t) {
     uint64_t own = atomic_load(&tenancy->own->turn_ended_ns);
-    uint32_t used = atomic_load(&tenancy->file->tenants_used);
+    uint32_t used = tenant_count(tenancy->file);
     for (uint32_t place = 0; place < used; place++) {
         const card_tenant_t *other = &tenancy->file->tenants[place];
         if (other != tenancy->own && tenant_waits(other, t) && atomic_load(&other->turn_ended_ns) < own)
@@ -62,7 +63,8 @@ int turn_take(tenancy_t *tenancy, int64_t t) {
     uint64_t turn = atomic_load(&tenancy->file->turn);
     if (owner_in(turn) == place_of(tenancy))
         return 1;
-    if ((owner_in(turn) && end_in(turn) > t) || !is_first(tenancy, t) ||
+    int is_taken = owner_in(turn) && end_in(turn) > t && end_in(turn) < t + LONGEST_TURN_NS;
+    if (is_taken || !is_first(tenancy, t) ||
         !atomic_compare_exchange_strong(&tenancy->file->turn, &turn, packed(tenancy, t + 2 * MILLISECOND)))
         return 0;
     atomic_store(&tenancy->file->is_ending, 0);

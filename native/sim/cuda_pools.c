@@ -1,5 +1,5 @@
 /* Pools: stream-ordered memory. A pool grows by large pieces and keeps what is freed in it, until it is trimmed or the
-   device is waited for, as with a driver. What is freed in one stream can be taken in any; a driver allows that later. */
+   device is waited for, as with a driver. What is freed in one stream can be taken in any; a driver waits for that. */
 #define _GNU_SOURCE
 #include "cuda_blocks.h"
 #include "cuda_graphs.h"

@@ -87,7 +87,7 @@ typedef struct stream {
     int is_calling;             /* a function of the program runs */
     uint64_t launches, positions[QUEUE_DEPTH];
     struct capture *capture;
-    uint64_t captured, joined;  /* the last node of a stream that was drawn into a capture, and up to which it is back */
+    uint64_t captured, joined;  /* the last node of a stream drawn into a capture, and up to which it is back */
     struct stream *next;
 } stream_t;
 

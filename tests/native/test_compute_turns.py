@@ -105,3 +105,13 @@ def test_a_hundred_processes_come_and_go_on_one_card(tenant: Tenant, neighbour: 
     for _ in range(5):
         programs = [one.work(0.05, 50) for one in (tenant, neighbour) for _ in range(10)]
         assert all(report_of(program).launches for program in programs)
+
+
+def test_nonsense_that_another_tenant_writes_to_the_file_of_the_card_ends_no_program(tenant: Tenant, neighbour: Tenant):
+    tenant.limit(50)
+    neighbour.limit(50)
+    assert report_of(neighbour.work(0.2, 500)).launches
+    card = tenant.directory.parent / "cards" / tenant.machine.uuids[0]
+    header = card.read_bytes()[:8]
+    card.write_bytes(header + b"\xff" * (card.stat().st_size - len(header)))
+    assert report_of(tenant.work(0.6, 500)).launches

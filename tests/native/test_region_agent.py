@@ -76,6 +76,14 @@ def test_an_agent_that_answers_otherwise_or_not_at_all_hinders_nobody(container,
         assert host_pid(container, TESSERA_AGENT=str(tmp_path / "socket")) == 0
 
 
+def test_an_agent_with_a_full_line_hinders_nobody(container, tmp_path):
+    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as first:
+        listening.bind(str(tmp_path / "socket"))
+        listening.listen(0)
+        first.connect(str(tmp_path / "socket"))
+        assert host_pid(container, TESSERA_AGENT=str(tmp_path / "socket")) == 0
+
+
 def test_without_an_agent_processes_go_on_without_that_number(container, tmp_path):
     assert host_pid(container, TESSERA_AGENT=str(tmp_path / "nobody")) == 0
     assert host_pid(container, TESSERA_AGENT=str(tmp_path / ("long" * 100))) == 0
