@@ -3,7 +3,7 @@
 
 FROM debian:bookworm-slim AS build
 RUN apt-get update \
- && apt-get install --yes --no-install-recommends python3 python3-pip \
+ && apt-get install --yes --no-install-recommends make python3 python3-pip \
  && rm -rf /var/lib/apt/lists/*
 ENV PIP_BREAK_SYSTEM_PACKAGES=1 \
     PIP_NO_CACHE_DIR=1 \
@@ -20,6 +20,14 @@ RUN awk '/^[a-z]/ { wanted = /^(grpcio|grpcio-tools|hatchling|kubernetes|packagi
       /^(tomlkit|trove-classifiers|typing-extensions)==/ } wanted' \
       requirements/dev.txt > requirements/backend.txt \
  && python3 -m pip install --only-binary :all: --no-deps --require-hashes --target /backend -r requirements/backend.txt
+
+# The library that keeps containers inside their limits, for C libraries from 2.17 on.
+COPY requirements/native.txt requirements/native.txt
+RUN python3 -m pip install --only-binary :all: --no-deps --require-hashes --target /zig -r requirements/native.txt
+COPY native native
+RUN make -C native OUT=/native CC="PYTHONPATH=/zig python3 -m ziglang cc -target $(uname -m)-linux-gnu.2.17" \
+      /native/libtessera.so \
+ && install -D -m 755 /native/libtessera.so /usr/local/lib/tessera/libtessera.so
 
 COPY LICENSE README.md build_hook.py build_protocols.py build_schemas.py pyproject.toml ./
 COPY src/tessera src/tessera

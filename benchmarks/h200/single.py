@@ -104,7 +104,7 @@ def measure_caps(
     phases: dict[int, Phase] = {}
     for cap in caps:
         if load in CPU_BOUND and cap in CAPS:
-            phases[cap] = best_of_turns(bench, workers, tenant, load, cap)
+            phases[cap] = take_turns(bench, workers, tenant, load, cap)
             continue
         phases[cap] = phase_at(bench, workers, tenant, load, cap)
         free.append(phase_at(bench, workers, tenant, load, 0)["rate"])
@@ -112,15 +112,14 @@ def measure_caps(
     return fmean(free), phases
 
 
-def best_of_turns(bench: Bench, workers: list[Worker], tenant: Tenant, load: str, cap: int) -> Phase:
-    """What the processors' changing speed does to a phase is more than what a cap above the demand does, and only ever
-    slows it down. So the best of several counts, of each kind."""
+def take_turns(bench: Bench, workers: list[Worker], tenant: Tenant, load: str, cap: int) -> Phase:
+    """The processors' changing speed does more to a phase than a cap above the demand does, so the mean of several."""
     turns = [
         (phase_at(bench, workers, tenant, load, cap, TURN_S), phase_at(bench, workers, tenant, load, 0, TURN_S))
         for _ in range(TURNS)
     ]
-    best = max((under for under, _ in turns), key=lambda phase: phase["rate"])
-    return best | {"free_rate": max(free["rate"] for _, free in turns)}
+    rate, free_rate = (fmean(phase["rate"] for phase in phases) for phases in zip(*turns, strict=True))
+    return turns[-1][0] | {"rate": rate, "free_rate": free_rate}
 
 
 def phase_at(

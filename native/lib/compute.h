@@ -62,20 +62,21 @@ typedef struct {
 void tenancy_join(tenancy_t *tenancy, int card);
 void tenancy_leave_in_child(tenancy_t *tenancy);
 
-/* Fill all tenants' budgets up to `t`, in whole frames that suit their kernels. */
-void budgets_refill(tenancy_t *tenancy, int64_t t);
-int64_t budget_frame_ns(const tenancy_t *tenancy, int64_t t);
-int64_t budget_quota_ns(const tenancy_t *tenancy, int64_t t);
+int stamp_is_recent(const _Atomic uint64_t *stamp, int64_t t, int64_t period);
 
-void budget_pay(tenancy_t *tenancy, int64_t ns, int is_generous);
+/* Whether it has turns with others of its kind; whether there is another one of them. */
+int tenant_takes_turns(const card_tenant_t *tenant, int64_t t);
+int turns_are_needed_by(card_file_t *file, const card_tenant_t *tenant, int64_t t);
+
+uint32_t tenant_count(const card_file_t *file);
+#define FOR_TENANTS(file, one)                                                                                         \
+    for (card_tenant_t *one = (file)->tenants, *end_ = one + tenant_count(file); one < end_; one++)
 
 /* What all processes of the tenant have in flight, this one with `own_ns`. */
 int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t);
 
 /* Whether others use the card at the same time, outside turns, so that elapsed time is not this tenant's alone. */
 int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t);
-
-uint32_t tenant_count(const card_file_t *file);
 
 /* How many use the card, this one included. */
 int tenants_active(const tenancy_t *tenancy, int64_t t);
@@ -86,6 +87,15 @@ int tenant_has_rivals(const tenancy_t *tenancy, int64_t t);
 
 /* Whether one that goes before this one uses the card. */
 int tenant_must_yield(const tenancy_t *tenancy, int64_t t);
+
+/* ---- budgets.c ---- */
+
+/* Fill all tenants' budgets up to `t`, in whole frames that suit their kernels. */
+void budgets_refill(tenancy_t *tenancy, int64_t t);
+int64_t budget_frame_ns(const tenancy_t *tenancy, int64_t t);
+int64_t budget_quota_ns(const tenancy_t *tenancy, int64_t t);
+
+void budget_pay(tenancy_t *tenancy, int64_t ns, int is_generous);
 
 /* ---- paid_time.c ---- */
 

@@ -37,7 +37,10 @@ static inline uint64_t volume(unsigned int x, unsigned int y, unsigned int z) {
 
 #define GRAPH(name, stream_of)                                                                                         \
     CUresult name(CUgraphExec graph, CUstream stream) {                                                                \
-        ASKING(NO_KERNEL, stream_of(stream), graph, 0, CALL(name, graph, stream));                                     \
+        CUresult refusal = begin_graph_launch(graph);                                                                  \
+        if (refusal != CUDA_SUCCESS)                                                                                   \
+            return refusal;                                                                                            \
+        ASKING(NO_KERNEL, stream_of(stream), graph, 0, end_graph_launch(graph, CALL(name, graph, stream)));            \
     }
 
 #define COPY(name, stream_of)                                                                                          \

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOUNTED_FILE "/run/tessera/tile/region"
 #define LOCK_BYTE 0
 #define SLOT_BYTE(slot) (1 + (slot))
 #define MEASURE_BYTE SLOT_BYTE(REGION_SLOTS)
@@ -114,9 +115,14 @@ static int take_slot(void) {
 
 /* ---- joining -------------------------------------------------------------------------------------------------- */
 
-/* Where HAMi would share its file, if the node says so; by the tile's name otherwise, because containers may have one
-   /tmp between them. The version is in the name, so that two releases in one container do not meet. */
+/* What the node has mounted counts, whatever a login or a child has for an environment. Without it, where HAMi would
+   share its file, if the node says so; by the tile's name otherwise, because containers may have one /tmp between them.
+   The version is in the name, so that two releases in one container do not meet. */
 static void write_path(char *path) {
+    if (access(MOUNTED_FILE, F_OK) == 0) {
+        snprintf(path, PATH_MAX, "%s", MOUNTED_FILE);
+        return;
+    }
     const char *chosen = getenv("TESSERA_REGION"), *cache = getenv("CUDA_DEVICE_MEMORY_SHARED_CACHE");
     const char *tile = getenv("TESSERA_TILE");
     if (chosen)

@@ -1,8 +1,4 @@
-/* Who shares the card, and what each may still use of its time.
-
-   A tenant is a container; its processes are members. Its budget is filled at the beginning of a frame with its share
-   of the frame, debts are carried, and what was not used is lost but for a little. Frames are the same for all tenants
-   and fit into a tenth of a second a whole number of times, so every tenth has the same quotas in it. */
+/* Who shares the card. A tenant is a container; its processes are members. */
 #define _GNU_SOURCE
 #include "compute.h"
 
@@ -12,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOUNTED_DIRECTORY "/run/tessera/cards"
 #define LOCK_BYTE 0
 #define MEMBER_BYTE(member) (1 + (member))
 #define ACTIVE_NS (60 * MILLISECOND)
@@ -19,12 +16,7 @@
 #define PRIORITY_NS (30 * MILLISECOND)
 #define WAITER_NS (6 * MILLISECOND)
 #define MEMBER_NS (100 * MILLISECOND)
-#define SHORT_FRAME_NS (5 * MILLISECOND)
-#define LONG_FRAME_NS (20 * MILLISECOND)
-#define KERNELS_IN_QUOTA 4
-#define LONGEST_CREDIT_NS (1000 * MILLISECOND)
-#define WORST_DEBT_NS (1000 * MILLISECOND)
-#define FULL_PERCENT 98                 /* the rest of a card that is full pays for the handing over */
+#define FUTURE_NS (1000 * MILLISECOND)
 
 /* Another tenant may have written anything to the file. */
 static uint32_t count_within(const _Atomic uint32_t *count, uint32_t most) {
@@ -121,12 +113,21 @@ static void go_alone(tenancy_t *tenancy, const char *path, const char *problem) 
         tenancy->file = NULL;
 }
 
+/* What the node has mounted counts, whatever the environment says. Returns whether there is to be a file. */
+static int write_path(char *path, int card) {
+    const char *chosen = getenv("TESSERA_CARDS");
+    snprintf(path, PATH_MAX, "%s/%s", MOUNTED_DIRECTORY, region_uuid(card));
+    if (access(path, F_OK) == 0)
+        return 1;
+    if (chosen)
+        snprintf(path, PATH_MAX, "%s/%s", chosen, region_uuid(card));
+    return chosen != NULL;
+}
+
 void tenancy_join(tenancy_t *tenancy, int card) {
     char path[PATH_MAX];
-    const char *directory = getenv("TESSERA_CARDS");
-    snprintf(path, sizeof path, "%s/%s", directory ? directory : "/run/tessera/cards", region_uuid(card));
     *tenancy = (tenancy_t){.shared = {.descriptor = -1}};
-    if (directory == NULL && access(path, F_OK)) {
+    if (!write_path(path, card)) {
         go_alone(tenancy, path, NULL);
         return;
     }
@@ -143,42 +144,39 @@ void tenancy_leave_in_child(tenancy_t *tenancy) {
 
 /* ---- the others ----------------------------------------------------------------------------------------------- */
 
-/* Clocks of processors are a little apart; what lies further in the future is no stamp. */
-static int is_recent(const _Atomic uint64_t *stamp, int64_t t, int64_t period) {
+/* `t` may have been read a while ago, so a stamp may be later; what lies far in the future is no stamp. */
+int stamp_is_recent(const _Atomic uint64_t *stamp, int64_t t, int64_t period) {
     int64_t ago = t - (int64_t)atomic_load_explicit(stamp, memory_order_relaxed);
-    return ago < period && ago > -MILLISECOND;
+    return ago < period && ago > -FUTURE_NS;
 }
 
 static int is_heavy(const card_tenant_t *tenant, int64_t t) {
-    return is_recent(&tenant->heavy_ns, t, SHARING_NS);
+    return stamp_is_recent(&tenant->heavy_ns, t, SHARING_NS);
 }
 
 /* One that has turns with others of its kind. */
-static int takes_turns(const card_tenant_t *tenant, int64_t t) {
+int tenant_takes_turns(const card_tenant_t *tenant, int64_t t) {
     return is_heavy(tenant, t) && atomic_load(&tenant->share_percent);
 }
 
-#define FOR_TENANTS(file, one)                                                                                         \
-    for (card_tenant_t *one = (file)->tenants, *end_ = one + tenant_count(file); one < end_; one++)
-
-static int are_turns_needed(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
-    if (!takes_turns(tenant, t))
+int turns_are_needed_by(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
+    if (!tenant_takes_turns(tenant, t))
         return 0;
     FOR_TENANTS(file, other)
-        if (other != tenant && is_recent(&other->active_ns, t, ACTIVE_NS) && takes_turns(other, t))
+        if (other != tenant && stamp_is_recent(&other->active_ns, t, ACTIVE_NS) && tenant_takes_turns(other, t))
             return 1;
     return 0;
 }
 
 int turns_are_needed(const tenancy_t *tenancy, int64_t t) {
-    return are_turns_needed(tenancy->file, tenancy->own, t);
+    return turns_are_needed_by(tenancy->file, tenancy->own, t);
 }
 
 int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t) {
-    int has_turns = takes_turns(tenancy->own, t);
+    int has_turns = tenant_takes_turns(tenancy->own, t);
     FOR_TENANTS(tenancy->file, other)
-        if (other != tenancy->own && is_recent(&other->active_ns, t, ACTIVE_NS) &&
-            !(has_turns && takes_turns(other, t)))
+        if (other != tenancy->own && stamp_is_recent(&other->active_ns, t, ACTIVE_NS) &&
+            !(has_turns && tenant_takes_turns(other, t)))
             return 1;
     return 0;
 }
@@ -186,12 +184,12 @@ int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t) {
 int tenants_active(const tenancy_t *tenancy, int64_t t) {
     int count = 1;
     FOR_TENANTS(tenancy->file, other)
-        count += other != tenancy->own && is_recent(&other->active_ns, t, ACTIVE_NS);
+        count += other != tenancy->own && stamp_is_recent(&other->active_ns, t, ACTIVE_NS);
     return count;
 }
 
 int tenant_waits(const card_tenant_t *tenant, int64_t t) {
-    return is_recent(&tenant->waiting_ns, t, WAITER_NS) && atomic_load(&tenant->budget_ns) > 0;
+    return stamp_is_recent(&tenant->waiting_ns, t, WAITER_NS) && atomic_load(&tenant->budget_ns) > 0;
 }
 
 int tenant_has_rivals(const tenancy_t *tenancy, int64_t t) {
@@ -206,7 +204,7 @@ int tenant_must_yield(const tenancy_t *tenancy, int64_t t) {
     if (own == 0)
         return 0;
     FOR_TENANTS(tenancy->file, other)
-        if (atomic_load(&other->priority) < own && is_recent(&other->active_ns, t, PRIORITY_NS))
+        if (atomic_load(&other->priority) < own && stamp_is_recent(&other->active_ns, t, PRIORITY_NS))
             return 1;
     return 0;
 }
@@ -218,73 +216,9 @@ int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t) {
     uint32_t used = member_count(tenancy->file);
     for (uint32_t member = 0; member < used; member++) {
         const card_member_t *one = &tenancy->file->members[member];
-        if (one != tenancy->self && atomic_load(&one->tenant) == place && is_recent(&one->stamped_ns, t, MEMBER_NS))
+        if (one != tenancy->self && atomic_load(&one->tenant) == place &&
+            stamp_is_recent(&one->stamped_ns, t, MEMBER_NS))
             sum += atomic_load(&one->in_flight_ns);
     }
     return own_ns + (int64_t)sum;
-}
-
-/* ---- the budget ----------------------------------------------------------------------------------------------- */
-
-/* Where turns are taken each has one in a frame, so frames must be long. Otherwise they are as short as kernels let
-   them be, because nobody waits longer than a frame. */
-static int64_t frame_of(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
-    if (are_turns_needed(file, tenant, t))
-        return LONG_FRAME_NS;
-    int64_t wanted = (int64_t)atomic_load(&tenant->kernel_ns) * KERNELS_IN_QUOTA * 100;
-    int64_t share = (int64_t)atomic_load(&tenant->share_percent), frame = SHORT_FRAME_NS;
-    while (frame < LONG_FRAME_NS && frame * share < wanted)
-        frame *= 2;
-    return frame;
-}
-
-int64_t budget_frame_ns(const tenancy_t *tenancy, int64_t t) {
-    return frame_of(tenancy->file, tenancy->own, t);
-}
-
-/* What the tenant gets in so much time: its share, or a little less where the card is full. */
-static int64_t part_of(card_file_t *file, const card_tenant_t *tenant, int64_t ns, int64_t t) {
-    int64_t share = atomic_load(&tenant->share_percent), sum = 0;
-    if (!are_turns_needed(file, tenant, t))
-        return ns * share / 100;
-    FOR_TENANTS(file, other)
-        if (other == tenant || (is_recent(&other->active_ns, t, SHARING_NS) && takes_turns(other, t)))
-            sum += atomic_load(&other->share_percent);
-    return sum > FULL_PERCENT ? ns * share / 100 * FULL_PERCENT / sum : ns * share / 100;
-}
-
-int64_t budget_quota_ns(const tenancy_t *tenancy, int64_t t) {
-    return part_of(tenancy->file, tenancy->own, budget_frame_ns(tenancy, t), t);
-}
-
-static void refill(card_file_t *file, card_tenant_t *tenant, int64_t t) {
-    int64_t frame = frame_of(file, tenant, t), boundary = t / frame * frame;
-    uint64_t before = atomic_load(&tenant->refilled_ns);
-    if ((int64_t)before >= boundary ||
-        !atomic_compare_exchange_strong(&tenant->refilled_ns, &before, (uint64_t)boundary))
-        return;
-    int64_t passed = before ? boundary - (int64_t)before : frame;
-    if (passed > LONGEST_CREDIT_NS)
-        passed = LONGEST_CREDIT_NS;
-    int64_t more = part_of(file, tenant, passed, t), quota = part_of(file, tenant, LONG_FRAME_NS, t);
-    int64_t kernel = (int64_t)atomic_load(&tenant->kernel_ns);
-    int64_t most = quota + quota / 10 + (kernel < quota / 2 ? kernel : quota / 2);
-    int64_t budget = atomic_fetch_add(&tenant->budget_ns, more) + more;
-    if (budget > most)
-        atomic_fetch_sub(&tenant->budget_ns, budget - most);
-}
-
-/* Everybody's, so that who is first to look at the beginning of a frame sees who else has time to use. */
-void budgets_refill(tenancy_t *tenancy, int64_t t) {
-    FOR_TENANTS(tenancy->file, tenant)
-        if (atomic_load(&tenant->share_percent) && is_recent(&tenant->active_ns, t, SHARING_NS))
-            refill(tenancy->file, tenant, t);
-}
-
-void budget_pay(tenancy_t *tenancy, int64_t ns, int is_generous) {
-    int64_t budget = atomic_fetch_sub(&tenancy->own->budget_ns, ns) - ns, worst = -WORST_DEBT_NS;
-    if (is_generous)            /* what it used while nobody else wanted it is not owed */
-        worst = -LONG_FRAME_NS * (int64_t)atomic_load(&tenancy->own->share_percent) / 100;
-    if (budget < worst)
-        atomic_fetch_add(&tenancy->own->budget_ns, worst - budget);
 }

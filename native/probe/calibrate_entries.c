@@ -56,5 +56,10 @@ void calibrate_entries(int number) {
     say_newer();
     SAY("a name that no driver has", "%s", name_of("cuTessera", NEWEST, 0, "cuTessera"));
     SAY("cuLaunchKernelEx in CUDA 11.5", "%s", name_of("cuLaunchKernelEx", 11050, 0, "cuLaunchKernelEx"));
+    say_entry(&(question_t){"cuLaunchKernel", 0, "cuLaunchKernel", "cuLaunchKernel_ptsz"}, 7000);
+    say_entry(&(question_t){"cuMemcpyHtoD", 0, "cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2_ptds"}, 7000);
+    say_entry(&(question_t){"cuMemcpyHtoDAsync", 0, "cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync_v2_ptsz"}, 7000);
+    say_entry(&(question_t){"cuMemsetD8", 0, "cuMemsetD8_v2", "cuMemsetD8_v2_ptds"}, 7000);
+    say_entry(&(question_t){"cuMemsetD8Async", 0, "cuMemsetD8Async", "cuMemsetD8Async_ptsz"}, 7000);
     say_entry(&(question_t){"cuGraphInstantiate", 0, "cuGraphInstantiate_v2", "cuGraphInstantiate_v2"}, 12000);
 }

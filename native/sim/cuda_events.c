@@ -18,7 +18,7 @@ struct event {
     CUcontext context;
     mark_t *mark;               /* of its last record; NULL before the first */
     capture_t *_Atomic capture; /* if that was in a captured stream, and when and where it was */
-    uint64_t capture_id, captured;
+    uint64_t captured;
     stream_t *stream;
     CUevent next;
 };
@@ -75,7 +75,6 @@ static CUresult record(stream_t *stream, CUevent event, unsigned int flags) {
     event->capture = stream->capture;
     if (stream->capture) {
         event->stream = stream;
-        event->capture_id = stream->capture->id;
         event->captured = stream->captured;
         queue_set_mark(&event->mark, NULL);
         return stream->capture->is_invalid ? CAPTURE_INVALIDATED : SUCCESS;

@@ -21,10 +21,6 @@ typedef struct {
     int result;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 
-static int is_memory(CUgraphNode node) {
-    return node->type == ALLOC_NODE || node->type == FREE_NODE;
-}
-
 static void look_through(CUgraphExec ready, CUgraph graph) {
     for (CUgraphNode node = graph->first; node; node = node->next) {
         ready->has_memory |= is_memory(node);

@@ -68,7 +68,7 @@ void drop_graph_block(CUdeviceptr pointer) {
    allocated already, or free what is not. */
 static CUresult plan(CUgraph graph, uint64_t *most, uint64_t *rest, int frees_first) {
     for (CUgraphNode node = graph->first; node; node = node->next) {
-        block_t *block = node->type == ALLOC_NODE || node->type == FREE_NODE ? find_block(node->pointer) : NULL;
+        block_t *block = is_memory(node) ? find_block(node->pointer) : NULL;
         if (block == NULL)
             continue;
         if (node->type == FREE_NODE) {
@@ -85,11 +85,8 @@ static CUresult plan(CUgraph graph, uint64_t *most, uint64_t *rest, int frees_fi
 
 static void carry_out(CUgraph graph) {
     for (CUgraphNode node = graph->first; node; node = node->next)
-        if (node->type == ALLOC_NODE || node->type == FREE_NODE) {
-            block_t *block = find_block(node->pointer);
-            if (block)
-                block->is_live = node->type == ALLOC_NODE;
-        }
+        if (is_memory(node) && find_block(node->pointer))
+            find_block(node->pointer)->is_live = node->type == ALLOC_NODE;
 }
 
 CUresult take_graph_memory(CUgraph graph, const card_t *card, int frees_first) {

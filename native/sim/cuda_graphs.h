@@ -31,6 +31,10 @@ enum {
     FREE_NODE = 11,
 };
 
+static inline int is_memory(const struct graph_node *node) {
+    return node->type == ALLOC_NODE || node->type == FREE_NODE;
+}
+
 /* A copy of the node at the end of the graph. Returns NULL where there is no memory. */
 CUgraphNode graph_add(CUgraph graph, const struct graph_node *node);
 CUgraph graph_make(void);

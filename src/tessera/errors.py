@@ -12,6 +12,7 @@ TesseraError
 │   ├── InvalidKubeconfig how to reach a cluster
 │   ├── InvalidTarget     which Kubernetes object is meant
 │   ├── ClaimUnmet        a pod's claim to cards that is not there, is another's, or cannot be used
+│   ├── InvalidRegion     what the processes of a container tell of themselves
 │   └── InvalidStore      the embedded engine's state file: damaged, of another layout, or no state file
 ├── KubeError             talking to a Kubernetes API server
 │   ├── Unreachable       no whole answer came: refused, reset, cut, TLS, too late
@@ -85,6 +86,10 @@ class ClaimUnmet(InvalidInput):
 
 class InvalidTarget(InvalidInput):
     code = "InvalidTarget"
+
+
+class InvalidRegion(InvalidInput):
+    code = "InvalidRegion"
 
 
 class InvalidStore(InvalidInput):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tessera.vendors.guard import BUILT
 from testbed.cluster import Cluster
 from testbed.fixtures import NewCluster
 from testbed.images.cache import default_cache
@@ -125,6 +126,7 @@ def test_a_pod_passes_webhook_scheduler_and_device_plugin_and_sees_its_cards(ins
     assert len(set(uuids)) == 2
     assert environment["NVIDIA_VISIBLE_DEVICES"].split(",") == uuids
     assert environment["CUDA_DEVICE_MEMORY_LIMIT_1"] == "8000m"
+    assert ("TESSERA_REGION" in environment) is BUILT.exists(), "the image has the library where it is built"
     register = get(installed, "node", installed.node.name)["metadata"]["annotations"]["hami.io/node-nvidia-register"]
     assert all(uuid in register for uuid in uuids)
 

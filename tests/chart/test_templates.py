@@ -142,12 +142,14 @@ def test_the_agent_is_root_with_no_capability_and_shares_nothing_with_its_node_b
     assert "privileged" not in container["securityContext"]
     assert not {"hostPID", "hostNetwork", "hostIPC"} & pod.keys()
     read_only = {mount["mountPath"] for mount in container["volumeMounts"] if mount.get("readOnly")}
-    assert read_only == {"/var/lib/kubelet/pod-resources", "/run/tessera/cgroup"}
+    assert read_only == {"/var/lib/kubelet/pod-resources", "/host/cgroup"}
     assert {volume["hostPath"]["path"] for volume in pod["volumes"]} == {
         "/var/lib/kubelet/device-plugins",
         "/var/lib/kubelet/pod-resources",
         "/var/run/cdi",
         "/var/lib/tessera",
+        "/run/tessera",
+        "/usr/local/tessera",
         "/usr/local/vgpu",
         "/sys/fs/cgroup",
     }
@@ -160,7 +162,11 @@ def test_directories_are_mounted_where_the_node_has_them():
     volumes = {volume["name"]: volume["hostPath"]["path"] for volume in rendered.pod_of(*AGENT)["volumes"]}
     assert inside == {name: path for name, path in volumes.items() if name != "cgroup"}
     assert {"--kubelet-dir=/data/kubelet", "--hook-path=/opt"} <= set(container["args"])
-    assert {"/data/kubelet/device-plugins", "/opt/vgpu"} <= set(inside.values())
+    assert {"/data/kubelet/device-plugins", "/opt/vgpu", "/opt/tessera"} <= set(inside.values())
+
+
+def test_the_agent_sees_the_nodes_processes_only_where_that_is_wanted():
+    assert Rendered("devicePlugin.hostPID=true").pod_of(*AGENT)["hostPID"] is True
 
 
 def test_nvml_can_come_from_a_runtime_class_or_from_the_node():
@@ -170,7 +176,7 @@ def test_nvml_can_come_from_a_runtime_class_or_from_the_node():
     by_file = Rendered(f"devicePlugin.nvml={library}", "devicePlugin.privileged=true")
     container = by_file.container(*AGENT, "device-plugin")
     assert container["securityContext"]["privileged"] is True
-    assert {"name": "LD_LIBRARY_PATH", "value": "/run/tessera/nvml"} in container["env"]
+    assert {"name": "LD_LIBRARY_PATH", "value": "/host/nvml"} in container["env"]
     assert library in [volume["hostPath"]["path"] for volume in by_file.pod_of(*AGENT)["volumes"]]
 
 

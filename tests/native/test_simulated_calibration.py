@@ -17,6 +17,11 @@ DIFFERENCES = {
 """What a card answers otherwise, by the name of the line, and why that is left so."""
 NOT_ASKED = {
     "alloc after a failure",
+    "cuLaunchKernel in CUDA 7.0",
+    "cuMemcpyHtoD in CUDA 7.0",
+    "cuMemcpyHtoDAsync in CUDA 7.0",
+    "cuMemsetD8 in CUDA 7.0",
+    "cuMemsetD8Async in CUDA 7.0",
     "event after a failure",
     "function after a failure",
     "graph with 3, 3 and 40 MiB",

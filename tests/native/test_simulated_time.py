@@ -4,8 +4,10 @@ Times are those of events, which are exact however late a program wakes up.
 """
 
 import json
+import random
 import struct
-from contextlib import ExitStack
+import subprocess
+from contextlib import ExitStack, suppress
 
 import pytest
 
@@ -57,6 +59,19 @@ def test_whoever_dies_while_it_works_out_the_time_stops_nobody(machine):
     machine.run(TIMED)
     with (machine.directory / "time").open("r+b") as file:
         file.write(struct.pack("=I", LOCK_OF_A_SLOT + 1))
+    assert float(machine.run(TIMED)) == pytest.approx(20, abs=0.001)
+
+
+def test_those_who_are_killed_anywhere_leave_a_card_that_works(machine):
+    chance = random.Random(8)
+    with machine.worker(PATIENCE_S, 100_000, 50) as steady:
+        for mode in ("kernel", "graph", "streams2", "copy") * 10:
+            with machine.worker(PATIENCE_S, chance.choice([2_000, 3_000_000]), 100, mode) as killed:
+                with suppress(subprocess.TimeoutExpired):
+                    killed.wait(chance.random() / 30)
+                killed.kill()
+        assert steady.poll() is None
+        steady.kill()
     assert float(machine.run(TIMED)) == pytest.approx(20, abs=0.001)
 
 

@@ -1,5 +1,6 @@
 """Pods on the nodes of `tessera up`: they get their cards as on a kubelet, share them, and wait with a reason."""
 
+import json
 import sys
 
 from tessera.vendors.simulated_driver import BUILT
@@ -11,6 +12,7 @@ from tests.up.making import FOREVER, gpu_pod, wait_for
 SHOW = f"env; cat /etc/tessera/nvidia/limits; echo shown; {FOREVER}"
 AT_ONCE = {"gracePeriodSeconds": 0}
 GUARD = BUILT.parent / "libtessera.so"
+WORKER = BUILT.parent / "probe" / "worker"
 ONE_CARD = {"annotations": {"hami.io/gpu-scheduler-policy": "binpack"}}
 
 
@@ -92,6 +94,26 @@ os.wait()
     pods.create(gpu_pod("bounded", f"{taker} & sleep 1; {taker}; wait", memory_mib=2000))
     assert wait_for(pods, "bounded", has_ended)["status"]["phase"] == "Succeeded"
     assert pods.get("bounded/log").splitlines() == ["[0, 0]", "[2, 2]"], "the first has all that is left of 2000 MiB"
+
+
+def test_two_pods_on_one_card_each_get_no_more_than_their_share_of_its_time_and_memory(pods):
+    require(WORKER.exists() and GUARD.exists(), "the library and its probes are not built; run `make native`")
+    for name in pods.names():
+        pods.delete(name, AT_ONCE)
+    for name, percent in (("quarter", 25), ("half", 50)):
+        body = gpu_pod(name, f"{WORKER} 4 1000000; test -s $TESSERA_REGION && ls $TESSERA_CARDS", memory_mib=2000)
+        body["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpucores"] = str(percent)
+        body["metadata"] |= ONE_CARD
+        pods.create(body)
+    shares = {}
+    for name in ("quarter", "half"):
+        assert wait_for(pods, name, has_ended)["status"]["phase"] == "Succeeded"
+        said, *files = pods.get(f"{name}/log").splitlines()
+        done = json.loads(said)
+        shares[name] = 100 * done["gpu_ns"] / done["wall_ns"]
+        assert len(files) == 2, "a file for each card of the node"
+    assert 10 < shares["quarter"] < 30
+    assert 30 < shares["half"] < 55
 
 
 def _is_refused(pod):

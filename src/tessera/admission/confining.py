@@ -23,6 +23,7 @@ NAMESPACE = "kube-system"
 STATUSES = "gpunodestatuses"
 _OURS = "tessera.io/"
 _LABELS = ("gpu",)
+_CONDITIONS = (keys.LATE_BINDING, keys.LIMITS_HELD)
 
 
 def reported_annotations(catalogue: Catalogue) -> tuple[str, ...]:
@@ -105,7 +106,7 @@ def _changed(field: str) -> str:
 
 def _changed_conditions() -> str:
     before, after = (
-        f"{thing}.?status.?conditions.orValue([]).filter(c, c.type != {quoted(keys.LATE_BINDING)})"
+        f"{thing}.?status.?conditions.orValue([]).filter(c, !(c.type in {list_of(_CONDITIONS)}))"
         for thing in ("oldObject", "object")
     )
     return f"({after} == {before} ? [] : ['status.conditions'])"

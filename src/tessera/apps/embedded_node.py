@@ -12,13 +12,13 @@ from tessera.embedded.documents import Frozen
 from tessera.embedded.runtime.sources import Additions
 from tessera.kube.client import Client
 from tessera.kube.objects import Document
-from tessera.kube.pods import Pod
 from tessera.model.catalogue import Catalogue
 from tessera.node.agent_lease import AgentLease
 from tessera.node.cards import Cards
 from tessera.node.ending import Endings
 from tessera.node.faults import follow_faults
 from tessera.node.health import Health
+from tessera.node.pods import Pod
 from tessera.node.reporting import NodeReporter
 from tessera.node.status_reporting import StatusReporter
 from tessera.node.tiles import Tile
@@ -62,9 +62,16 @@ class EmbeddedNode:
         self._statuses = StatusReporter(client, name, self.cards, self._held, lambda: self._reporter.node_uid)
         if driver := sources.driver:
             self.cards.news.listen(lambda: driver.know(self.cards.inventory.devices))
+        self.cards.news.listen(lambda: self._tiles.know_cards(self.cards.inventory.devices))
 
     def works(self) -> list[Work]:
-        own = [self.cards.run(), self._reporter.nodes.run(), self._reporter.run(), self._lease.run()]
+        own = [
+            self.cards.run(),
+            self._reporter.nodes.run(),
+            self._reporter.run(),
+            self._lease.run(),
+            self._tiles.serve(),
+        ]
         if self._watch is not None:
             own.append(follow_faults(self.cards, self._watch))
         own.append(self._statuses.statuses.run())
@@ -97,7 +104,7 @@ class EmbeddedNode:
         while True:
             for tile in self._tiles.all():
                 if not self._is_known(tile.pod.uid) and self._endings.is_told(tile.pod.uid):
-                    self._tiles.remove(tile.token)
+                    self._tiles.remove(tile)
             await asyncio.sleep(CLEAR_UP_S)
 
     async def _once_known(self, work: Work) -> None:

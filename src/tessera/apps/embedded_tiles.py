@@ -5,7 +5,8 @@ so nobody has to find out whose a tile is.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tessera.embedded.documents import Frozen
@@ -13,13 +14,16 @@ from tessera.embedded.runtime.namespaces import Shown
 from tessera.embedded.runtime.parts import listed
 from tessera.embedded.runtime.sources import Additions
 from tessera.errors import StartRefused
-from tessera.kube.pods import Pod
 from tessera.model.annotations.keys import CLAIM
 from tessera.model.catalogue import Catalogue, Vendor
 from tessera.model.claims import CLAIMABLE
 from tessera.model.devices import Device
 from tessera.model.pods import read_pod_ref
+from tessera.node.limits import FILE_NAME
+from tessera.node.pid_service import serve_pids
+from tessera.node.pods import Pod
 from tessera.node.preparing import Preparer, Shares, count_tiles
+from tessera.node.run_directory import RunDirectory, make_shared_file
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import (
     CLAIM_TILES,
@@ -31,9 +35,10 @@ from tessera.node.tiles import (
     tile_ids,
     tiles_of,
 )
-from tessera.vendors.backends import CardSources
+from tessera.vendors.backends import NVIDIA, CardSources
+from tessera.vendors.guard import PRELOADED, find_guard, guard_process, keep_guard
 from tessera.vendors.rendering import ContainerEdits
-from tessera.vendors.simulated_driver import LIBRARY_PATH, PRELOADED
+from tessera.vendors.simulated_driver import LIBRARY_PATH
 
 
 class EmbeddedTiles:
@@ -54,13 +59,25 @@ class EmbeddedTiles:
         self._lingering = lingering
         self._vendors = [vendor for vendor in catalogue if vendor.name in sources.backends]
         self._store = TileStore(directory, directory / "cdi")
-        self._preparer = Preparer(node, catalogue, sources.managers, self._store, hook_path=str(directory / "hook"))
+        built = find_guard()
+        self._library = keep_guard(built, directory / "library") if built else None
+        self._run = run = RunDirectory(directory / "run")
+        hook = str(directory / "hook")
+        self._preparer = Preparer(node, catalogue, sources.managers, self._store, run=run, hook_path=hook)
+
+    async def serve(self) -> None:
+        """What containers ask of their node. Until cancelled."""
+        await serve_pids(self._run.socket)
+
+    def know_cards(self, devices: Iterable[Device]) -> None:
+        self._run.make_cards(device.uuid for device in devices if device.vendor == NVIDIA)
 
     def all(self) -> tuple[Tile, ...]:
         return tuple(self._store)
 
-    def remove(self, token: str) -> None:
-        self._store.remove(token)
+    def remove(self, tile: Tile) -> None:
+        self._store.remove(tile.token)
+        shutil.rmtree(self._run.region(tile.pod.uid, tile.container).parent, ignore_errors=True)
 
     def shares(self) -> Mapping[str, tuple[int, int]]:
         """How many tiles there are of each resource, and how many are healthy, as the device plugin would tell."""
@@ -96,8 +113,17 @@ class EmbeddedTiles:
         token = tile.token if tile else self._store.new_token()
         ids = frozenset(tile.ids) if tile else self._free_ids(kind, 1 if kind.by_claim else len(given.shares))
         edits = await self._preparer.prepare(kind, pod, container, token=token, ids=ids, given=given)
+        if kind.vendor.name == NVIDIA and self._library:
+            edits = edits.joined(self._guard(self._library, pod, container, token))
         mounted = mount_point(kind.vendor.name)
         return _additions(edits, Shown(str(self._store.directory(token)), mounted, read_only=True))
+
+    def _guard(self, library: Path, pod: Pod, container: str, token: str) -> ContainerEdits:
+        """A process of this machine is kept within its limits as one in a container of its own, told by variables."""
+        region = self._run.region(read_pod_ref(pod).uid, container)
+        make_shared_file(region)
+        limits = self._store.directory(token) / FILE_NAME
+        return guard_process(library, limits=limits, region=region, cards=self._run.cards, agent=self._run.socket)
 
     def _refuse_crowding(self, shares: Shares, where: str) -> None:
         """Processes of a pod that was deleted by force may still be on a card; the runtime asks again."""

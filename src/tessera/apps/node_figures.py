@@ -13,6 +13,7 @@ from tessera.errors import DiscoveryFailed
 from tessera.node.exporting import NodeCollector
 from tessera.node.inventory_service import InventoryService, serve_inventory
 from tessera.node.settings import NodeSettings
+from tessera.node.use_exporting import UseCollector
 from tessera.vendors.backends import CardSources, Watch
 from tessera.vendors.usage import CardUsage
 
@@ -41,6 +42,11 @@ class NodeFigures:
                 legacy=settings.legacy_metrics,
             )
         )
+        self.registry.register(
+            UseCollector(
+                settings.node, state.uses, lambda: state.stray_processes.strays, legacy=settings.legacy_metrics
+            )
+        )
 
     def works(self, inventory: Address | None) -> list[Work]:
         """`inventory` is where gRPC clients ask; None if nowhere."""
@@ -48,8 +54,9 @@ class NodeFigures:
         return [*usage, *([self._serve_inventory(inventory)] if inventory else [])]
 
     async def _serve_inventory(self, address: Address) -> None:
-        cards = self._state.cards
-        await serve_inventory(InventoryService(self._node, cards, self._state.held, cards.news), *address)
+        cards, uses = self._state.cards, self._state.uses
+        service = InventoryService(self._node, cards, self._state.held, cards.news, lambda: uses.uses)
+        await serve_inventory(service, *address)
 
     async def _read_usage(self, watch: Watch) -> None:
         while True:

@@ -12,6 +12,8 @@ from tessera.apps.flags import KUBECONFIG, CommandT, with_flags
 
 if TYPE_CHECKING:
     from tessera.node.runtimes import CdiChoice
+    from tessera.node.settings import LibraryChoice
+    from tessera.node.terms import CoresPolicy
 
 FORMS = ("seed", "hami", "json")
 PATH = click.Path(path_type=Path)
@@ -25,6 +27,7 @@ class NodeFlags(TypedDict):
     simulate: str
     simulate_file: Path | None
     state_dir: Path
+    run_dir: Path
     cgroup_dir: Path
     ignore_xid: tuple[int, ...]
 
@@ -35,6 +38,9 @@ class KubeletFlags(NodeFlags):
     hook_path: str
     register_format: str
     cdi: "CdiChoice"
+    library: "LibraryChoice"
+    cores_policy: "CoresPolicy"
+    spill_percent: int
 
 
 class FiguresFlags(NodeFlags):
@@ -53,6 +59,9 @@ def node_flags(command: CommandT) -> CommandT:
         click.option(
             "--state-dir", type=PATH, default="/var/lib/tessera", show_default=True, help="Where tiles are kept."
         ),
+        click.option(
+            "--run-dir", type=PATH, default="/run/tessera", show_default=True, help="What containers share with us."
+        ),
         click.option("--cgroup-dir", type=PATH, default="/sys/fs/cgroup", show_default=True, help="Of control groups."),
         click.option("--ignore-xid", type=int, multiple=True, help="A fault of NVIDIA's to overlook; may be repeated."),
     )
@@ -63,9 +72,30 @@ def kubelet_flags(command: CommandT) -> CommandT:
         command,
         click.option("--kubelet-dir", type=PATH, default="/var/lib/kubelet", show_default=True, help="Of the kubelet."),
         click.option("--cdi-dir", type=PATH, default="/var/run/cdi", show_default=True, help="For CDI specifications."),
-        click.option("--hook-path", default="/usr/local", show_default=True, help="Where the host keeps vgpu/."),
+        click.option("--hook-path", default="/usr/local", show_default=True, help="Where the host has libraries."),
         click.option("--register-format", type=click.Choice(FORMS), default="seed", show_default=True),
         click.option("--cdi", type=click.Choice(("auto", "on", "off")), default="auto", help="Has the runtime CDI?"),
+        click.option(
+            "--library",
+            type=click.Choice(("tessera", "hami")),
+            default="tessera",
+            show_default=True,
+            help="Which library keeps containers with NVIDIA cards within their limits.",
+        ),
+        click.option(
+            "--cores-policy",
+            type=click.Choice(("force", "default", "disable")),
+            default="force",
+            show_default=True,
+            help="Of containers that name none: a strict share, what others leave too, or no share.",
+        ),
+        click.option(
+            "--spill-percent",
+            type=click.IntRange(0, 1000),
+            default=0,
+            show_default=True,
+            help="How much of its memory a container may have again in the host's.",
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from tessera.apps.node_flags import FiguresFlags, KubeletFlags, NodeFlags
 from tessera.errors import InvalidRequest
 from tessera.model.annotations.registers import RegisterFormat
 from tessera.node.settings import NodeSettings
+from tessera.node.terms import Permitted
 
 
 def read_settings(flags: NodeFlags) -> NodeSettings:
@@ -18,6 +19,7 @@ def read_settings(flags: NodeFlags) -> NodeSettings:
     return NodeSettings(
         node=flags["node"] or os.environ.get("NODE_NAME", "") or socket.gethostname().lower(),
         state_dir=flags["state_dir"],
+        run_dir=flags["run_dir"],
         cgroup_dir=flags["cgroup_dir"],
         ignored_xids=frozenset(flags["ignore_xid"]),
     )
@@ -31,6 +33,8 @@ def with_kubelet(settings: NodeSettings, flags: KubeletFlags) -> NodeSettings:
         hook_path=flags["hook_path"],
         register_format=RegisterFormat(flags["register_format"]),
         cdi=flags["cdi"],
+        library=flags["library"],
+        permitted=Permitted(cores_policy=flags["cores_policy"], spill_percent=flags["spill_percent"]),
     )
 
 

@@ -3,9 +3,13 @@
 import asyncio
 from collections.abc import Mapping
 
+import structlog
+
+from tessera.apps.node_library import limits_trouble
 from tessera.apps.node_state import NodeState
 from tessera.apps.working import Work
 from tessera.kube.client import Client
+from tessera.kube.event_series import ObjectReference
 from tessera.kube.events import Recorder
 from tessera.model.annotations.handshakes import HandshakeStyle
 from tessera.model.annotations.registers import RegisterFormat
@@ -15,19 +19,25 @@ from tessera.node.agent_lease import AgentLease
 from tessera.node.early import EarlyStarter
 from tessera.node.ending import Endings
 from tessera.node.kubelet import Kubelet
+from tessera.node.pid_service import serve_pids
 from tessera.node.plugin import EarlyPlugin, TilePlugin
 from tessera.node.plugin_server import PluginServer
+from tessera.node.preparing import Preparer
 from tessera.node.reconciling import Reconciliation
 from tessera.node.reporting import NodeReporter
+from tessera.node.resizing import Resizer
+from tessera.node.run_directory import RunDirectory
 from tessera.node.settings import NodeSettings
 from tessera.node.starting import Starter
 from tessera.node.status_reporting import StatusReporter
+from tessera.node.stray_processes import StrayProcess, explain_stray
 from tessera.node.strays import Strays
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import CLAIM_TILES, TileKind, claim_tiles_of, judge_tiles, tiles_of
-from tessera.vendors.backends import CardSources
+from tessera.vendors.backends import NVIDIA, CardSources
 from tessera.vendors.reporting import in_form
 
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 LOOK_AGAIN_S = 0.5
 
 
@@ -35,9 +45,13 @@ class NodePlugin:
     """One process of a node has this part: it writes the tiles."""
 
     def __init__(self, client: Client, catalogue: Catalogue, sources: CardSources, settings: NodeSettings) -> None:
-        node = settings.node
+        self._node = node = settings.node
         self._store = store = TileStore(settings.state_dir, settings.cdi_dir)
-        self.state = state = NodeState(client, sources, settings, store)
+        self._recorder = Recorder(client, component="tessera-agent", host=node)
+        self.state = state = NodeState(client, sources, settings, store, tell_stray=self._tell_stray)
+        self._run = run = RunDirectory(settings.run_dir)
+        run.make()
+        state.cards.news.listen(self._make_card_files)
         pods = state.pods
         if driver := sources.driver:
             state.cards.news.listen(lambda: driver.know(state.cards.inventory.devices))
@@ -46,17 +60,19 @@ class NodePlugin:
             lambda: tuple(store), state.groups.alive, pods.is_known, told=lambda: self._lease.renew_soon()
         )
         pods.informer.subscribe(self._endings.pod_changed)
-        self._starter = Starter(
+        preparer = Preparer(
             node,
             catalogue,
             sources.managers,
-            self._kubelet,
             store,
-            find_pod=pods.find_holder,
-            lingering=self._endings.lingering,
+            run=run,
             hook_path=settings.hook_path,
+            permitted=settings.permitted,
         )
-        self._recorder = Recorder(client, component="tessera-agent", host=node)
+        pods.informer.subscribe(Resizer(catalogue, preparer, store).pod_changed)
+        self._starter = Starter(
+            preparer, self._kubelet, store, find_pod=pods.find_holder, lingering=self._endings.lingering
+        )
         self._reconciliation = Reconciliation(
             self._kubelet,
             store,
@@ -70,7 +86,16 @@ class NodePlugin:
         form = settings.register_format
         style = HandshakeStyle.SEED if form is RegisterFormat.SEED else HandshakeStyle.HAMI
         reported = in_form(catalogue, form)
-        self._reporter = NodeReporter(client, node, reported, state.cards, style=style, cdi=settings.cdi)
+        self._reporter = NodeReporter(
+            client,
+            node,
+            reported,
+            state.cards,
+            style=style,
+            cdi=settings.cdi,
+            limits_trouble=lambda: limits_trouble(settings, state.uses) if state.cards.of_vendor(NVIDIA) else "",
+        )
+        state.uses.news.listen(self._reporter.stir)
         self._lease = AgentLease(client, node, self._endings, lambda: self._reporter.node_uid)
         self._statuses = StatusReporter(client, node, state.cards, state.held, lambda: self._reporter.node_uid)
         pods.informer.subscribe(lambda _: self._statuses.stir())
@@ -101,8 +126,20 @@ class NodePlugin:
             self._recorder.run(),
             once_synced(self._endings.run()),
             once_synced(self._reconciliation.run()),
+            serve_pids(self._run.socket),
             *map(self._serve, self._kinds),
         ]
+
+    def _make_card_files(self) -> None:
+        """In which the tenants of a card take turns; containers find their cards' alone."""
+        try:
+            self._run.make_cards(card.uuid for card in self.state.cards.of_vendor(NVIDIA))
+        except OSError as error:
+            log.warning("files of cards not made", directory=str(self._run.cards), error=str(error))
+
+    def _tell_stray(self, stray: StrayProcess) -> None:
+        about = ObjectReference(kind="Node", name=self._node, uid=self._reporter.node_uid)
+        self._recorder.warning(about, "StrayProcess", explain_stray(stray))
 
     async def _serve(self, kind: TileKind) -> None:
         """A vendor without cards has nothing to offer; they may come later, with a driver."""

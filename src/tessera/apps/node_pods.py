@@ -7,8 +7,9 @@ from tessera.kube.client import Client
 from tessera.kube.informer import Informer
 from tessera.kube.kinds import Selection
 from tessera.kube.objects import ObjectKey
-from tessera.kube.pods import CACHED_PODS, OVER, Pod
+from tessera.kube.pods import OVER
 from tessera.node.holders import Holder
+from tessera.node.pods import NODE_PODS, Pod
 
 BY_UID = "uid"
 
@@ -16,7 +17,7 @@ BY_UID = "uid"
 class NodePods:
     def __init__(self, client: Client, node: str) -> None:
         on_node = Selection(fields=f"spec.nodeName={node}")
-        self.informer = Informer(client, CACHED_PODS, on_node, indexes={BY_UID: _uid_of})
+        self.informer = Informer(client, NODE_PODS, on_node, indexes={BY_UID: _uid_of})
 
     @property
     def is_synced(self) -> bool:

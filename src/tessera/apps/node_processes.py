@@ -3,6 +3,7 @@
 from tessera.apps.addresses import Address, read_address, read_health_address
 from tessera.apps.node_figures import NodeFigures
 from tessera.apps.node_flags import FiguresFlags, KubeletFlags, NodeFlags
+from tessera.apps.node_library import bring_library, host_has
 from tessera.apps.node_options import read_settings, with_figures, with_kubelet
 from tessera.apps.node_plugin import NodePlugin
 from tessera.apps.node_state import NodeState
@@ -70,10 +71,12 @@ async def run_exporter(flags: FiguresFlags) -> None:
 
 def _find_cards_to_give(settings: NodeSettings, flags: NodeFlags, catalogue: Catalogue) -> CardSources:
     """Containers that are given simulated cards are given a simulated driver with them."""
+    bring_library(settings)
     plan, plan_file = flags["simulate"], flags["simulate_file"]
     libraries = find_libraries() if plan or plan_file else None
     driver = driver_for_containers(libraries, settings.state_dir / "sim") if libraries else None
-    return find_cards(settings.node, catalogue, plan=plan, plan_file=plan_file, driver=driver)
+    exists = host_has(settings)
+    return find_cards(settings.node, catalogue, plan=plan, plan_file=plan_file, exists=exists, driver=driver)
 
 
 def _figures_addresses(flags: FiguresFlags) -> tuple[Address, Address | None]:

@@ -23,6 +23,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Size = Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
+Occasion = Literal["always", "shared", "soft", "limited", "template", "claimed"]
 ResourceRole = Literal["count", "memory", "memory_percent", "cores", "priority"]
 
 
@@ -139,27 +140,49 @@ class Variable(Entry, frozen=True, kw_only=True):
 
     `per` says what it is rendered for: the container (with the figures of its first card), each card (a variable of
     its own), or a list (rendered for each card, joined by `separator`). `when` leaves it out where it has no meaning:
-    for cards that are not shared, not limited in memory, not of a template, or not held by a claim of the whole pod.
-    `needs` leaves it out where nothing is mounted at that path of the container.
+    for cards that are not shared, not limited in memory, not of a template, not shared without one (`soft`), or not
+    held by a claim of the whole pod.
+    `needs` leaves it out where nothing is mounted at that path of the container, `unless` where something is.
     """
 
     name: Text
     value: str
     per: Literal["container", "card", "list"] = "container"
     separator: str = ","
-    when: Literal["always", "shared", "limited", "template", "claimed"] = "always"
+    when: Occasion = "always"
     needs: str = ""
+    unless: str = ""
 
 
 class MountPoint(Entry, frozen=True, kw_only=True):
     """A read-only one is there where the host has the file; the first of several for one path that exists is taken.
 
-    Another one is a directory that is made for the container.
+    Another one is made for containers to write to: a directory, or an empty file. `per` says whether there is one for
+    the container or one for each of its cards, `when` for which cards, as it does of variables. `needs` leaves it out
+    where nothing that stands before it in the file is mounted at that path of the container, `unless` where something
+    is.
     """
 
     container: Text
     host: Text
     read_only: bool = True
+    made_as: Literal["directory", "file"] = "directory"
+    per: Literal["container", "card"] = "container"
+    when: Occasion = "always"
+    needs: str = ""
+    unless: str = ""
+
+
+class TermVariables(Entry, frozen=True, kw_only=True):
+    """The variables by which a container says how it is to be held to its limits; empty where a vendor has none.
+
+    They are read by the agent and end up in the limits file, where the container cannot change them any more.
+    """
+
+    cores_policy: str = ""
+    priority: str = ""
+    spill: str = ""
+    end_on_refusal: str = ""
 
 
 class Template(Entry, frozen=True, kw_only=True):
@@ -215,6 +238,7 @@ class Vendor(Entry, frozen=True, kw_only=True):
     templates: tuple[Template, ...] = ()
     models: tuple[Model, ...] = ()
     environment: tuple[Variable, ...] = ()
+    term_variables: TermVariables = TermVariables()
     mounts: tuple[MountPoint, ...] = ()
     device_paths: tuple[Text, ...] = ()
 

@@ -54,15 +54,15 @@ class _Spec(_Part, frozen=True, kw_only=True):
     unschedulable: bool | None = None
 
 
-class _Condition(_Part, frozen=True, kw_only=True):
+class NodeCondition(_Part, frozen=True, kw_only=True):
     type: str
     status: str
 
 
-class _Status(_Part, frozen=True, kw_only=True):
+class NodeStatus(_Part, frozen=True, kw_only=True):
     allocatable: dict[str, Any] | None = None
     capacity: dict[str, Any] | None = None
-    conditions: tuple[_Condition, ...] | None = None
+    conditions: tuple[NodeCondition, ...] | None = None
 
 
 class NodeDocument(_Part, frozen=True, kw_only=True):
@@ -70,11 +70,11 @@ class NodeDocument(_Part, frozen=True, kw_only=True):
 
     metadata: NodeMetadata
     spec: _Spec | None = None
-    status: _Status | None = None
+    status: NodeStatus | None = None
 
 
 _NO_SPEC = _Spec()
-_NO_STATUS = _Status()
+_NO_STATUS = NodeStatus()
 
 
 def read_node(node: object, vendors: Catalogue) -> NodeReading:
@@ -118,7 +118,7 @@ def _read_host(document: NodeDocument) -> Host:
 
 
 def _read_amount(
-    status: _Status, resource: str, counting: Callable[[str | int | float], int], default: int, where: str
+    status: NodeStatus, resource: str, counting: Callable[[str | int | float], int], default: int, where: str
 ) -> int:
     """What the node has of a resource: allocatable, or all of it where nothing is said of that."""
     amounts = {**(status.capacity or {}), **(status.allocatable or {})}

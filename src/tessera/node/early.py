@@ -12,10 +12,10 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tessera.errors import StartRefused
-from tessera.kube.pods import Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 from tessera.model.annotations.keys import VGPU_TIME
 from tessera.model.pods import read_pod_ref
+from tessera.node.pods import Pod
 from tessera.node.preparing import Given, container_names, count_tiles
 from tessera.node.starting import Starter
 from tessera.node.tile_store import TileStore
@@ -90,7 +90,7 @@ class EarlyStarter:
         return None
 
     async def start(self, kind: TileKind, ids: frozenset[str]) -> None:
-        """Nothing is made here: the guess is checked."""
+        """What the container is told of was decided before: the guess is checked."""
         tiles = {tile.token: tile for tile in self._store}
         deadline_s = self._clock.monotonic_s() + self._patience_s
         for holder in await self._starter.holders(kind, ids, deadline_s):
@@ -101,6 +101,7 @@ class EarlyStarter:
                     f"container {holder.container} of the pod with UID {holder.pod_uid} was given the cards of {other},"
                     " because this node's container runtime has no CDI; delete the pod, and enable CDI"
                 )
+            self._starter.preparer.renew(tile)
 
 
 def _bound_at(pod: Pod) -> tuple[str, str]:

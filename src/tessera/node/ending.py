@@ -12,8 +12,8 @@ from pathlib import Path
 import structlog
 
 from tessera.kube.caching import Change
-from tessera.kube.pods import Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
+from tessera.node.pods import Pod
 from tessera.node.tiles import Tile
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)

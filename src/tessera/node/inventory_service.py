@@ -1,6 +1,6 @@
 """The inventory over gRPC, read-only: what the cards of this node are, how they are joined, and who holds them."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 
 import grpc
 import grpc.aio
@@ -9,22 +9,42 @@ from tessera.errors import InvalidRequest
 from tessera.model.devices import Device
 from tessera.node.cards import Cards
 from tessera.node.news import News
-from tessera.node.protocols.inventory_pb2 import Card, Holder, Inventory, Link, ListCardsRequest, WatchCardsRequest
+from tessera.node.protocols.inventory_pb2 import (
+    Card,
+    Holder,
+    Inventory,
+    Link,
+    ListCardsRequest,
+    Use,
+    WatchCardsRequest,
+)
 from tessera.node.rpc import Context, stream, unary
 from tessera.node.tiles import Tile
+from tessera.node.using import CardUse
 
+NS_PER_S = 1e9
 SERVICE = "tessera.node.v1.CardInventory"
 
 
 class InventoryService:
-    def __init__(self, node: str, cards: Cards, tiles: Callable[[], Iterable[Tile]], news: News) -> None:
+    """`uses` are what containers use now. Who watches is not told of them: they never rest."""
+
+    def __init__(
+        self,
+        node: str,
+        cards: Cards,
+        tiles: Callable[[], Iterable[Tile]],
+        news: News,
+        uses: Callable[[], Sequence[CardUse]] = tuple,
+    ) -> None:
         self._node = node
         self._cards = cards
         self._tiles = tiles
         self._news = news
+        self._uses = uses
 
     async def list(self, _: ListCardsRequest, __: Context) -> Inventory:
-        return describe(self._node, self._cards, tuple(self._tiles()))
+        return describe(self._node, self._cards, tuple(self._tiles()), self._uses())
 
     async def watch(self, _: WatchCardsRequest, __: Context) -> AsyncIterator[Inventory]:
         told: Inventory | None = None
@@ -57,11 +77,12 @@ async def serve_inventory(service: InventoryService, host: str, port: int) -> No
         await server.stop(None)
 
 
-def describe(node: str, cards: Cards, tiles: Iterable[Tile]) -> Inventory:
+def describe(node: str, cards: Cards, tiles: Iterable[Tile], uses: Iterable[CardUse] = ()) -> Inventory:
     links: dict[str, list[Link]] = {}
     for link in cards.inventory.links:
         links.setdefault(link.one, []).append(Link(uuid=link.other, score=link.score))
         links.setdefault(link.other, []).append(Link(uuid=link.one, score=link.score))
+    used = {(use.holder.pod.uid, use.holder.container, use.share.uuid): _use(use) for use in uses}
     holders: dict[str, dict[tuple[str, str], Holder]] = {}
     for tile in tiles:
         for share in tile.shares:
@@ -73,12 +94,24 @@ def describe(node: str, cards: Cards, tiles: Iterable[Tile]) -> Inventory:
                 container=tile.container,
                 memory_mib=share.memory_mib,
                 cores_percent=share.cores_percent,
+                use=used.get((tile.pod.uid, tile.container, share.uuid)),
             )
     described = [
         _card(device, cards.reasons, links.get(device.uuid, []), list(holders.get(device.uuid, {}).values()))
         for device in cards.inventory.devices
     ]
     return Inventory(node=node, cards=described)
+
+
+def _use(use: CardUse) -> Use:
+    return Use(
+        memory_bytes=use.now.used_bytes,
+        processes=use.processes,
+        busy_percent=use.busy_percent or 0.0,
+        gpu_seconds=use.now.gpu_ns / NS_PER_S,
+        throttled_seconds=use.now.throttled_ns / NS_PER_S,
+        refusals=use.now.refusals,
+    )
 
 
 def _card(device: Device, reasons: Mapping[str, str], links: list[Link], holders: list[Holder]) -> Card:

@@ -7,7 +7,6 @@ import msgspec
 import structlog
 
 from tessera.errors import InvalidInput, InvalidQuantity, StartRefused
-from tessera.kube.pods import Pod
 from tessera.model.allocations import CardShare
 from tessera.model.annotations.binding import AllocationKeys
 from tessera.model.catalogue import Catalogue, Vendor
@@ -17,6 +16,10 @@ from tessera.model.pods import read_pod_ref, read_pod_request
 from tessera.model.quantities import count_of
 from tessera.model.requests import DeviceRequest, PodRequest
 from tessera.node.claimed import limit_share
+from tessera.node.pods import Pod
+from tessera.node.regions import discard_region
+from tessera.node.run_directory import RunDirectory
+from tessera.node.terms import NOTHING_MORE, Permitted, Terms, read_terms
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import Tile, TileKind
 from tessera.vendors.managers import DeviceManager
@@ -42,14 +45,18 @@ class Preparer:
         managers: Mapping[str, DeviceManager],
         store: TileStore,
         *,
+        run: RunDirectory,
         hook_path: str = DEFAULT_HOOK_PATH,
+        permitted: Permitted = NOTHING_MORE,
     ) -> None:
         self.node = node
         self._catalogue = catalogue
         self._keys: Mapping[str, AllocationKeys] = catalogue.allocation_keys()
         self._managers = managers
         self._store = store
+        self._run = run
         self._hook_path = hook_path
+        self._permitted = permitted
 
     def asks(self, pod: Pod, vendor: Vendor, container: str) -> bool:
         """Whether the container is to have cards of this vendor for itself."""
@@ -81,6 +88,7 @@ class Preparer:
                 f"{ref}: container {container} has {len(ids)} tiles of {kind.resource} from the kubelet,"
                 f" expected {len(given.shares)}, as many as the cards that the scheduler gave it"
             )
+        terms = self._terms_of(pod, kind.vendor, container)
         request, edits = await asyncio.to_thread(self._render, kind.vendor, pod, container, given)
         tile = Tile(
             token=token,
@@ -89,34 +97,55 @@ class Preparer:
             pod=ref,
             container=container,
             shares=request.shares,
+            terms=terms,
         )
         try:
+            discard_region(self._run.region(ref.uid, container))
             self._store.write(tile, edits)
         except OSError as error:
-            raise StartRefused(
-                f"{ref}: container {container} cannot be prepared: {error}; see the node's disk"
-            ) from error
+            raise _unprepared(tile, error) from error
         log.info("container prepared", pod=str(ref), container=container, cards=[share.uuid for share in tile.shares])
         return edits
+
+    def renew(self, tile: Tile) -> None:
+        """A container starts again with the tile that it had."""
+        try:
+            discard_region(self._run.region(tile.pod.uid, tile.container))
+            self._store.make_again(tile.token)
+        except OSError as error:
+            raise _unprepared(tile, error) from error
 
     def _render(
         self, vendor: Vendor, pod: Pod, container: str, given: Given
     ) -> tuple[AllocationRequest, ContainerEdits]:
         """Asks for the hardware, which may block."""
-        asked, manager = self._asked_by(pod, vendor, container), self._managers[vendor.name]
-        shares = given.shares
-        if given.by_claim and asked:
-            shares = tuple(limit_share(share, asked, manager.memory_mib(share.uuid)) for share in shares)
+        asked = self._asked_by(pod, vendor, container)
         request = AllocationRequest(
             pod=read_pod_ref(pod),
             container=container,
-            shares=shares,
+            shares=self.shares_for(pod, vendor, container, given),
             claimed=given.by_claim,
             node=self.node,
             priority=asked.priority if asked else 0,
             hook_path=self._hook_path,
+            run_path=str(self._run.root),
         )
-        return request, manager.allocate(request)
+        return request, self._managers[vendor.name].allocate(request)
+
+    def shares_for(self, pod: Pod, vendor: Vendor, container: str, given: Given) -> Shares:
+        """What is claimed is limited further by what the container says of itself."""
+        asked, manager = self._asked_by(pod, vendor, container), self._managers[vendor.name]
+        if not given.by_claim or asked is None:
+            return given.shares
+        return tuple(limit_share(share, asked, manager.memory_mib(share.uuid)) for share in given.shares)
+
+    def _terms_of(self, pod: Pod, vendor: Vendor, container: str) -> Terms:
+        asked = self._asked_by(pod, vendor, container)
+        try:
+            its = pod.all_containers[_position(pod, container)]
+            return read_terms(its, vendor.term_variables, self._permitted, asked.priority if asked else 0)
+        except InvalidInput as error:
+            raise StartRefused(f"{read_pod_ref(pod)}: {error}") from error
 
     def _request_of(self, pod: Pod) -> PodRequest:
         return read_pod_request(pod, self._catalogue, refine)
@@ -128,8 +157,7 @@ class Preparer:
 
 def count_tiles(pod: Pod, container: str, resource: str) -> int:
     """How many tiles of a resource the kubelet hands to the container."""
-    parts = (*(pod.spec.init_containers or ()), *pod.spec.containers)
-    resources = parts[_position(pod, container)].resources or NO_RESOURCES
+    resources = pod.all_containers[_position(pod, container)].resources or NO_RESOURCES
     try:
         return count_of(resources.first_of_limits().get(resource, 0))
     except InvalidQuantity:
@@ -138,7 +166,11 @@ def count_tiles(pod: Pod, container: str, resource: str) -> int:
 
 def container_names(pod: Pod) -> list[str]:
     """In the order of allocations, init containers first."""
-    return [part.name for part in (*(pod.spec.init_containers or ()), *pod.spec.containers)]
+    return [part.name for part in pod.all_containers]
+
+
+def _unprepared(tile: Tile, error: OSError) -> StartRefused:
+    return StartRefused(f"{tile.pod}: container {tile.container} cannot be prepared: {error}; see the node's disk")
 
 
 def _position(pod: Pod, container: str) -> int:

@@ -12,10 +12,10 @@ import structlog
 from tessera.errors import KubeletFailed
 from tessera.kube.event_series import ObjectReference
 from tessera.kube.events import Recorder
-from tessera.kube.pods import Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 from tessera.node.holders import Holder
 from tessera.node.kubelet import Kubelet
+from tessera.node.pods import Pod
 from tessera.node.starting import Starter
 from tessera.node.strays import Strays
 from tessera.node.tile_store import TileStore

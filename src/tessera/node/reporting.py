@@ -6,7 +6,7 @@ change, and the handshake every four minutes, by all agents in the same second o
 
 import asyncio
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC
 from typing import Any
 
@@ -24,7 +24,8 @@ from tessera.model.annotations.handshakes import HandshakeState, HandshakeStyle,
 from tessera.model.annotations.versioned import decode_inventory
 from tessera.model.catalogue import Catalogue
 from tessera.node.cards import Cards
-from tessera.node.runtimes import ADVICE, NO_CDI, CdiChoice, binds_late
+from tessera.node.conditions import SaidCondition, condition_document, judge_late_binding, judge_limits, unsaid
+from tessera.node.runtimes import CdiChoice, binds_late
 from tessera.vendors.managers import Inventory
 from tessera.vendors.reporting import report_alive, report_cards
 
@@ -48,14 +49,9 @@ class NodeInfo(_Part, frozen=True, kw_only=True):
     container_runtime_version: str = ""
 
 
-class Condition(_Part, frozen=True, kw_only=True):
-    type: str
-    status: str
-
-
 class NodeStatus(_Part, frozen=True, kw_only=True):
     node_info: NodeInfo = NodeInfo()
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[SaidCondition, ...] | None = None
 
 
 class OwnNode(_Part, frozen=True, kw_only=True):
@@ -85,7 +81,10 @@ def _vendors_told(said: Said) -> set[str]:
 
 
 class NodeReporter:
-    """`run` belongs in a TaskGroup of the caller, beside that of `nodes`, an informer of this one Node."""
+    """`run` belongs in a TaskGroup of the caller, beside that of `nodes`, an informer of this one Node.
+
+    `limits_trouble` says in one sentence why some container is not kept within its limits, and nothing if all are.
+    """
 
     def __init__(
         self,
@@ -96,6 +95,7 @@ class NodeReporter:
         *,
         style: HandshakeStyle = HandshakeStyle.SEED,
         cdi: CdiChoice = "auto",
+        limits_trouble: Callable[[], str] = str,
         clock: Clock = SYSTEM_CLOCK,
         chance: Chance = random.random,
     ) -> None:
@@ -105,6 +105,7 @@ class NodeReporter:
         self._cards = cards
         self._style = style
         self._cdi: CdiChoice = cdi
+        self._limits_trouble = limits_trouble
         self._clock = clock
         self._chance = chance
         self._backoff = Backoff(first_s=0.5, most_s=15.0)
@@ -130,6 +131,10 @@ class NodeReporter:
                 continue
             await self._rest()
 
+    def stir(self) -> None:
+        """Something may have to be said."""
+        self._stirred.set()
+
     @property
     def binds_late(self) -> bool | None:
         """None until the node and its container runtime are known."""
@@ -151,7 +156,7 @@ class NodeReporter:
         if node is None:
             return
         await self._report_cards(node, inventory)
-        await self._report_condition(node)
+        await self._report_conditions(node)
 
     async def _report_cards(self, node: OwnNode, inventory: Inventory) -> None:
         now = node.metadata.annotations or {}
@@ -167,21 +172,14 @@ class NodeReporter:
             log.info("node reported", node=self._node, cards=len(inventory.devices), written=sorted(changes))
         self._window = self._window_now()
 
-    async def _report_condition(self, node: OwnNode) -> None:
-        """Said where containers cannot be told late what they get, and taken back where they can again."""
-        said = next((one.status for one in node.status.conditions or () if one.type == keys.LATE_BINDING), "True")
-        if self.binds_late is None or self.binds_late == (said == "True"):
+    async def _report_conditions(self, node: OwnNode) -> None:
+        """Said where something is not as others count on, and taken back where it is again."""
+        late = [] if self.binds_late is None else [judge_late_binding(self.binds_late)]
+        news = unsaid([*late, judge_limits(self._limits_trouble())], node.status.conditions or ())
+        if not news:
             return
         at = self._clock.wall().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        condition = {
-            "type": keys.LATE_BINDING,
-            "status": "True" if self.binds_late else "False",
-            "reason": "ContainerDeviceInterface" if self.binds_late else NO_CDI,
-            "message": "" if self.binds_late else ADVICE,
-            "lastHeartbeatTime": at,
-            "lastTransitionTime": at,
-        }
-        change = {"status": {"conditions": [condition]}}
+        change = {"status": {"conditions": [condition_document(verdict, at) for verdict in news]}}
         await self._client.patch(NODES, self._node, change, patch_type=PatchType.STRATEGIC, subresource="status")
 
     def _wanted(self, inventory: Inventory, now: Said) -> dict[str, str]:

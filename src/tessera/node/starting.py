@@ -5,21 +5,18 @@ either is not known yet we wait a little; the kubelet tries again later by itsel
 the wrong cards or without limits, it is not started, and one sentence says why.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from tessera.kube.pods import Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
-from tessera.model.catalogue import Catalogue
 from tessera.model.pods import read_pod_ref
 from tessera.node.holders import Holder, holders_of
 from tessera.node.kubelet import Kubelet
+from tessera.node.pods import Pod
 from tessera.node.preparing import Given, Preparer, Shares
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import Tile, TileKind
 from tessera.node.waiting import wait_for
-from tessera.vendors.managers import DeviceManager
-from tessera.vendors.rendering import DEFAULT_HOOK_PATH
 
 T = TypeVar("T")
 PATIENCE_S = 20.0
@@ -31,19 +28,16 @@ class Starter:
 
     def __init__(
         self,
-        node: str,
-        catalogue: Catalogue,
-        managers: Mapping[str, DeviceManager],
+        preparer: Preparer,
         kubelet: Kubelet,
         store: TileStore,
         *,
         find_pod: Callable[[Holder], Pod | None],
         lingering: Callable[[], Sequence[Tile]],
-        hook_path: str = DEFAULT_HOOK_PATH,
         patience_s: float = PATIENCE_S,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        self.preparer = Preparer(node, catalogue, managers, store, hook_path=hook_path)
+        self.preparer = preparer
         self._kubelet = kubelet
         self._store = store
         self._find_pod = find_pod

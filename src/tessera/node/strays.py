@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 
 from tessera.errors import InvalidInput
-from tessera.kube.pods import Pod
 from tessera.model.allocations import Allocation
 from tessera.model.catalogue import Catalogue
 from tessera.model.pod_allocations import read_pod_allocation
 from tessera.model.pods import read_pod_request
+from tessera.node.pods import Pod
 from tessera.node.tiles import Tile
 from tessera.vendors.rules import refine
 

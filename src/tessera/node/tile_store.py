@@ -17,8 +17,9 @@ import structlog
 from tessera.files import put_whole
 from tessera.node.cdi import cdi_document
 from tessera.node.limits import FILE_NAME, limits_text
+from tessera.node.run_directory import make_shared_file
 from tessera.node.tiles import Tile
-from tessera.vendors.rendering import ContainerEdits
+from tessera.vendors.rendering import ContainerEdits, Mount
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 CDI_PREFIX = "tessera-tile-"
@@ -26,10 +27,11 @@ PUBLIC, OURS = 0o644, 0o600
 
 
 class _Record(msgspec.Struct, frozen=True):
-    """`directories` were made for this container alone."""
+    """`directories` were made for this container alone, `files` for it to write to."""
 
     tile: Tile
     directories: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
 
 class TileStore:
@@ -56,16 +58,31 @@ class TileStore:
         """From now on a container that names the tile gets this."""
         for place in (self.directory(tile.token), self._records, self._cdi):
             place.mkdir(parents=True, exist_ok=True)
-        directories = tuple(mount.host_path for mount in edits.mounts if not mount.read_only)
-        for directory in directories:
-            _make_shared(Path(directory))
-        record = _Record(tile, tuple(directory for directory in directories if tile.pod.uid in directory))
-        put_whole(self.directory(tile.token) / FILE_NAME, limits_text(tile).encode(), mode=PUBLIC)
-        put_whole(self._records / f"{tile.token}.json", msgspec.json.encode(record), mode=OURS)
+        written = [mount for mount in edits.mounts if not mount.read_only]
+        made = [str(_make_shared(mount)) for mount in written]
+        own = tuple(directory for directory in made if tile.pod.uid in directory)
+        record = _Record(tile, own, tuple(mount.host_path for mount in written if mount.is_file))
+        self._put(record)
         put_whole(
             self._cdi_file(tile.token), json.dumps(cdi_document(tile.token, edits), indent=2).encode(), mode=PUBLIC
         )
         self._known[tile.token] = record
+
+    def rewrite(self, tile: Tile) -> None:
+        """The container that has the tile goes on with these limits."""
+        record = msgspec.structs.replace(self._known[tile.token], tile=tile)
+        self._put(record)
+        self._known[tile.token] = record
+
+    def _put(self, record: _Record) -> None:
+        token = record.tile.token
+        put_whole(self.directory(token) / FILE_NAME, limits_text(record.tile).encode(), mode=PUBLIC)
+        put_whole(self._records / f"{token}.json", msgspec.json.encode(record), mode=OURS)
+
+    def make_again(self, token: str) -> None:
+        """The files that the container writes to: they do not outlive the machine's boot, and the tile does."""
+        for file in self._known[token].files:
+            make_shared_file(Path(file))
 
     def remove(self, token: str) -> None:
         record = self._known.pop(token, None)
@@ -97,7 +114,12 @@ class TileStore:
                 log.warning("record of a tile not read", path=str(path), error=str(error))
 
 
-def _make_shared(directory: Path) -> None:
-    """Containers of any user write there."""
-    directory.mkdir(parents=True, exist_ok=True)
-    directory.chmod(0o777)
+def _make_shared(mount: Mount) -> Path:
+    """Containers of any user write there. The directory that it is, or is in."""
+    place = Path(mount.host_path)
+    if mount.is_file:
+        make_shared_file(place)
+        return place.parent
+    place.mkdir(parents=True, exist_ok=True)
+    place.chmod(0o777)
+    return place

@@ -17,6 +17,7 @@ from tessera.model.annotations import keys
 from tessera.model.catalogue import Vendor
 from tessera.model.devices import Device
 from tessera.model.requests import PodRef
+from tessera.node.terms import STRICT, Terms
 
 CDI_KIND = "tessera.io/tile"
 MOUNT_POINT = "/etc/tessera"
@@ -56,6 +57,7 @@ class Tile(msgspec.Struct, frozen=True, kw_only=True):
     pod: PodRef
     container: str
     shares: tuple[CardShare, ...]
+    terms: Terms = STRICT
 
     @property
     def cards(self) -> dict[str, str]:

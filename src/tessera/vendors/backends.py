@@ -12,15 +12,17 @@ from tessera.vendors.nvml import NvmlBackend
 from tessera.vendors.nvml_watching import NvmlWatch
 from tessera.vendors.simulated import SimulatedBackend, load_plan, parse_plan, simulate
 from tessera.vendors.simulated_driver import SimulatedDriver
-from tessera.vendors.usage import CardUsage, Fault
+from tessera.vendors.usage import CardProcess, CardUsage, Fault
 
 NVIDIA = "NVIDIA"
 
 
 class Watch(Protocol):
-    """What cards do. Both may block, and raise DiscoveryFailed where the driver does not answer."""
+    """What cards do. All may block, and raise DiscoveryFailed where the driver does not answer."""
 
     def usage(self) -> dict[str, CardUsage]: ...
+
+    def processes(self) -> dict[str, tuple[CardProcess, ...]]: ...
 
     def wait_for_faults(self, seconds: float) -> list[Fault]: ...
 

@@ -4,12 +4,14 @@ NVML stays open here, because faults are told only to those who wait for them. C
 """
 
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from tessera.errors import DiscoveryFailed
 from tessera.vendors.nvml_asking import ask_nvml, import_nvml, text_of
-from tessera.vendors.usage import CardUsage, Fault
+from tessera.vendors.usage import CardProcess, CardUsage, Fault
 
+T = TypeVar("T")
 _MIB = 2**20
 
 
@@ -24,13 +26,18 @@ class NvmlWatch:
 
     def usage(self) -> dict[str, CardUsage]:
         """By UUID; a card that does not answer is left out."""
+        return self._of_each_card(_read_usage)
+
+    def processes(self) -> dict[str, tuple[CardProcess, ...]]:
+        """Those that compute, by UUID of the card; a card that does not answer is left out."""
+        return self._of_each_card(_read_processes)
+
+    def _of_each_card(self, read: Callable[[Any, Any], T]) -> dict[str, T]:
         with self._lock:
             nvml = self._open()
-            found: dict[str, CardUsage] = {}
+            found: dict[str, T] = {}
             for index in range(self._asked(nvml, nvml.nvmlDeviceGetCount)):
-                used = ask_nvml(nvml, lambda index=index: _read_usage(nvml, index), None)
-                if used is not None:
-                    found |= used
+                found |= ask_nvml(nvml, lambda index=index: _of_card(nvml, index, read), {})
             return found
 
     def wait_for_faults(self, seconds: float) -> list[Fault]:
@@ -83,11 +90,21 @@ class NvmlWatch:
             ask_nvml(nvml, nvml.nvmlShutdown, None)
 
 
-def _read_usage(nvml: Any, index: int) -> dict[str, CardUsage]:
+def _of_card(nvml: Any, index: int, read: Callable[[Any, Any], T]) -> dict[str, T]:
     handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    return {text_of(nvml.nvmlDeviceGetUUID(handle)): read(nvml, handle)}
+
+
+def _read_usage(nvml: Any, handle: Any) -> CardUsage:
     memory = int(nvml.nvmlDeviceGetMemoryInfo(handle).used) // _MIB
     busy = ask_nvml(nvml, lambda: int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu), None)
-    return {text_of(nvml.nvmlDeviceGetUUID(handle)): CardUsage(memory_used_mib=memory, busy_percent=busy)}
+    return CardUsage(memory_used_mib=memory, busy_percent=busy)
+
+
+def _read_processes(nvml: Any, handle: Any) -> tuple[CardProcess, ...]:
+    """A driver that does not tell how much a process has tells that it is there."""
+    listed = nvml.nvmlDeviceGetComputeRunningProcesses(handle)
+    return tuple(CardProcess(int(one.pid), int(one.usedGpuMemory or 0)) for one in listed)
 
 
 def _register(nvml: Any, index: int, events: Any) -> None:

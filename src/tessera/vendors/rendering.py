@@ -4,21 +4,24 @@ Templates are `str.format` with a fixed set of words and no attribute access, an
 so that a slip in a vendor file is found at start and not when a container does.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from string import Formatter
 
 import msgspec
 
 from tessera.errors import InvalidCatalogue
 from tessera.model.allocations import CardShare
-from tessera.model.catalogue import Model, Variable, Vendor
+from tessera.model.catalogue import Model, MountPoint, Variable, Vendor
 from tessera.model.devices import Device
 from tessera.model.requests import PodRef
 
 DEFAULT_HOOK_PATH = "/usr/local"
+DEFAULT_RUN_PATH = "/run/tessera"
 _FIRST_RENDER_MINOR = 128
 
-CONTAINER_WORDS = frozenset({"count", "container", "hook", "namespace", "node", "pod", "pod_uid", "priority", "vendor"})
+CONTAINER_WORDS = frozenset(
+    {"count", "container", "hook", "namespace", "node", "pod", "pod_uid", "priority", "run", "vendor"}
+)
 CARD_WORDS = frozenset(
     {
         "cores_percent",
@@ -38,7 +41,8 @@ ID_WORDS = frozenset({"index", "node", "uuid", "vendor"})
 class AllocationRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Which container gets which shares. `shares` are of one vendor, in the order in which the container sees them.
 
-    Memory of 0 is no limit. `claimed` are cards of the pod as a whole, of which each container sees all.
+    Memory of 0 is no limit. `claimed` are cards of the pod as a whole, of which each container sees all. `hook_path` is
+    where the host keeps libraries for containers, `run_path` what containers and the agent share while the host is up.
     """
 
     pod: PodRef
@@ -48,12 +52,16 @@ class AllocationRequest(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     priority: int = 0
     hook_path: str = DEFAULT_HOOK_PATH
+    run_path: str = DEFAULT_RUN_PATH
 
 
 class Mount(msgspec.Struct, frozen=True):
+    """What is not read-only is made before the container is: a directory, or an empty file."""
+
     container_path: str
     host_path: str
     read_only: bool
+    is_file: bool = False
 
 
 class ContainerEdits(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,12 +89,14 @@ class _Card(msgspec.Struct, frozen=True):
     def is_shared(self) -> bool:
         return self.share.memory_mib < self.device.memory_mib or self.share.cores_percent % 100 > 0
 
-    def suits(self, variable: Variable) -> bool:
-        match variable.when:
+    def suits(self, entry: Variable | MountPoint) -> bool:
+        match entry.when:
             case "always":
                 return True
             case "shared":
                 return self.is_shared
+            case "soft":
+                return self.is_shared and not self.words["template"]
             case "limited":
                 return self.share.memory_mib > 0
             case "template":
@@ -113,7 +123,7 @@ def render_edits(
         for position, share in enumerate(request.shares)
         for device in (devices[share.uuid],)
     )
-    mounts = _render_mounts(vendor, common, exists)
+    mounts = _render_mounts(vendor, common, cards, exists)
     paths = (path.format_map(card.words) for path in vendor.device_paths for card in cards)
     return ContainerEdits(
         environment=dict(_render_environment(vendor, cards, frozenset(mounts))),
@@ -122,14 +132,29 @@ def render_edits(
     )
 
 
-def _render_mounts(vendor: Vendor, words: Mapping[str, object], exists: Callable[[str], bool]) -> dict[str, Mount]:
+def _render_mounts(
+    vendor: Vendor, words: Mapping[str, object], cards: tuple[_Card, ...], exists: Callable[[str], bool]
+) -> dict[str, Mount]:
     """By the container's path."""
     mounts: dict[str, Mount] = {}
-    for mount in vendor.mounts:
-        rendered = Mount(mount.container.format_map(words), mount.host.format_map(words), mount.read_only)
-        if rendered.container_path not in mounts and (not mount.read_only or exists(rendered.host_path)):
-            mounts[rendered.container_path] = rendered
+    for point in vendor.mounts:
+        told = [card.words for card in cards if card.suits(point)]
+        if not told or not _is_wanted(point, mounts):
+            continue
+        for those in told if point.per == "card" else [words]:
+            rendered = _render_mount(point, those)
+            if rendered.container_path not in mounts and (not point.read_only or exists(rendered.host_path)):
+                mounts[rendered.container_path] = rendered
     return mounts
+
+
+def _render_mount(point: MountPoint, words: Mapping[str, object]) -> Mount:
+    container, host = point.container.format_map(words), point.host.format_map(words)
+    return Mount(container, host, point.read_only, is_file=point.made_as == "file")
+
+
+def _is_wanted(entry: MountPoint | Variable, mounted: Collection[str]) -> bool:
+    return (not entry.needs or entry.needs in mounted) and entry.unless not in mounted
 
 
 def check_placeholders(vendor: Vendor, place: str) -> None:
@@ -141,8 +166,9 @@ def check_placeholders(vendor: Vendor, place: str) -> None:
         _check(variable.name, names, f"{place}.environment[{index}].name")
         _check(variable.value, card, f"{place}.environment[{index}].value")
     for index, mount in enumerate(vendor.mounts):
-        _check(mount.container, CONTAINER_WORDS, f"{place}.mounts[{index}].container")
-        _check(mount.host, CONTAINER_WORDS, f"{place}.mounts[{index}].host")
+        words = card if mount.per == "card" else CONTAINER_WORDS
+        _check(mount.container, words, f"{place}.mounts[{index}].container")
+        _check(mount.host, words, f"{place}.mounts[{index}].host")
     for index, path in enumerate(vendor.device_paths):
         _check(path, card, f"{place}.device_paths[{index}]")
     _check(vendor.card_id, ID_WORDS, f"{place}.card_id")
@@ -162,7 +188,7 @@ def _check(template: str, words: frozenset[str], where: str) -> None:
 def _render_environment(vendor: Vendor, cards: tuple[_Card, ...], mounted: frozenset[str]) -> Iterator[tuple[str, str]]:
     for variable in vendor.environment:
         told = [card for card in cards if card.suits(variable)]
-        if not told or (variable.needs and variable.needs not in mounted):
+        if not told or not _is_wanted(variable, mounted):
             continue
         if variable.per == "list":
             values = variable.separator.join(variable.value.format_map(card.words) for card in told)
@@ -182,6 +208,7 @@ def _container_words(vendor: Vendor, request: AllocationRequest) -> dict[str, ob
         "pod": request.pod.name,
         "pod_uid": request.pod.uid,
         "priority": request.priority,
+        "run": request.run_path,
         "vendor": vendor.name,
     }
 

@@ -10,6 +10,13 @@ class CardUsage(msgspec.Struct, frozen=True, kw_only=True):
     busy_percent: int | None = None
 
 
+class CardProcess(msgspec.Struct, frozen=True):
+    """A process that computes on a card, by its number on the node, and the memory that it has there."""
+
+    pid: int
+    memory_bytes: int
+
+
 class Fault(msgspec.Struct, frozen=True):
     """Something went wrong on a card; `number` is what the driver calls it, an XID."""
 

@@ -22,8 +22,22 @@ class NodeMetadata(nodes.NodeMetadata, frozen=True, kw_only=True):
     resource_version: str | None = None
 
 
+class NodeCondition(nodes.NodeCondition, frozen=True, kw_only=True):
+    message: str | None = None
+
+
+class NodeStatus(nodes.NodeStatus, frozen=True, kw_only=True):
+    conditions: tuple[NodeCondition, ...] | None = None
+
+
 class ViewedNode(nodes.NodeDocument, frozen=True, kw_only=True):
     metadata: NodeMetadata
+    status: NodeStatus | None = None
+
+    def trouble(self, kind: str) -> str:
+        """What a condition says that does not hold, and nothing of one that does or that nobody has said."""
+        said = self.status.conditions or () if self.status else ()
+        return next((one.message or one.type for one in said if (one.type, one.status) == (kind, "False")), "")
 
 
 class Condition(pods.Condition, frozen=True, kw_only=True):

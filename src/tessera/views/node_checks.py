@@ -1,4 +1,4 @@
-"""What the doctor says of nodes: labelled but without cards, silent agents, cards that are ill or cannot be read."""
+"""What the doctor says of nodes: without cards, an agent or its library, and of cards that are ill or unreadable."""
 
 from collections.abc import Iterator
 
@@ -24,6 +24,7 @@ def check_nodes(seen: Observed) -> Iterator[Finding]:
         *_check_handshakes(with_cards),
         *_check_standing(with_cards),
         *_check_cards(with_cards),
+        *_check_limits(with_cards),
         *_check_complaints(list(seen.nodes)),
     ]
     if not judged:
@@ -79,6 +80,13 @@ def _check_cards(with_cards: list[NodeView]) -> Iterator[Finding]:
         yield warning(
             "cards", said, "remove them from the annotation hami.io/device-cordon when they may be used again"
         )
+
+
+def _check_limits(with_cards: list[NodeView]) -> Iterator[Finding]:
+    loose = [node for node in with_cards if node.limits_trouble]
+    if loose:
+        said = f"{len(loose)} nodes do not keep containers within their limits: {named([node.name for node in loose])}"
+        yield problem("limits", f"{said}; {loose[0].limits_trouble}", "see docs/node.md")
 
 
 def _check_complaints(nodes: list[NodeView]) -> Iterator[Finding]:

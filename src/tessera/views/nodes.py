@@ -74,6 +74,8 @@ class AgentView(View, frozen=True, kw_only=True):
 
 
 class NodeView(Listed, frozen=True, kw_only=True):
+    """`limits_trouble` is what the agent says where containers are not kept within their limits."""
+
     ready: bool
     schedulable: bool
     labelled: bool
@@ -81,6 +83,7 @@ class NodeView(Listed, frozen=True, kw_only=True):
     cards: tuple[CardView, ...] = ()
     handshakes: tuple[HandshakeView, ...] = ()
     complaints: tuple[str, ...] = ()
+    limits_trouble: str = ""
 
     def at_rest(self) -> Self:
         return msgspec.structs.replace(
@@ -158,6 +161,7 @@ def _view_node(
         cards=tuple(_view_card(card, reading.node, holders) for card in reading.node.devices),
         handshakes=_view_handshakes(document, catalogue, now),
         complaints=(*reading.complaints, *_strays(reading.node, holders or {})),
+        limits_trouble=document.trouble(keys.LIMITS_HELD),
     )
 
 

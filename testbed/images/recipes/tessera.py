@@ -1,7 +1,7 @@
 """tessera: Debian's python3, our run-time dependencies and our package, in three layers that change ever more often.
 
-There is no shell, no package manager and no documentation in it. The Dockerfile at the root of the repository makes an
-image for users that behaves the same; a test compares the two.
+The library for containers is in it if it is built. There is no shell, no package manager and no documentation. The
+Dockerfile at the root of the repository makes an image for users that behaves the same; a test compares the two.
 """
 
 import re
@@ -20,6 +20,7 @@ REFERENCE = "docker.io/library/tessera:testbed"
 # Wheels bring their libraries, except those that every Linux is taken to have.
 PACKAGES = ("ca-certificates", "libstdc++6", "python3")
 ENTRYPOINT = ("tessera",)
+LIBRARY = "usr/local/lib/tessera/libtessera.so"
 USER = "65532:65532"
 PASSWD = b"root:x:0:0:root:/:/sbin/nologin\ntessera:x:65532:65532:tessera:/:/sbin/nologin\n"
 GROUP = b"root:x:0:\ntessera:x:65532:\n"
@@ -68,6 +69,7 @@ def tessera_image(source: Path, cache: Path) -> Image:
                 f"tessera {about.version}",
                 compiled(entries_of(package, at=site)),
                 (File(f"usr/local/bin/{point.name}", _program(point), mode=0o755) for point in _scripts(about)),
+                (File(LIBRARY, built, mode=0o755) for built in source.glob("build/native/libtessera.so")),
             ),
         ),
         entrypoint=ENTRYPOINT,

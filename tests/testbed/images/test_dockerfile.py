@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tessera.vendors.guard import IN_IMAGE
 from testbed.fixtures import require
 from testbed.images.cache import default_cache
 from testbed.images.recipes import tessera
@@ -68,6 +69,12 @@ def test_its_user_is_made_as_the_recipe_has_it(final: Stage):
     assert f"{uid}:{gid}" == tessera.USER
 
 
+def test_the_library_for_containers_lies_where_the_agent_looks_for_it(stages: list[Stage]):
+    (command,) = (run for run in stages[0].all("RUN") if "install -D" in run)
+    assert command.endswith(f" /{tessera.LIBRARY}")
+    assert f"/{tessera.LIBRARY}" == str(IN_IMAGE)
+
+
 def test_its_labels_are_those_of_our_wheel(final: Stage):
     about = tessera.distribution(own_package(ROOT, default_cache()))
     assert final.pairs("LABEL") == tessera.labels(about)
@@ -75,7 +82,7 @@ def test_its_labels_are_those_of_our_wheel(final: Stage):
 
 def test_nothing_is_installed_from_an_index_without_a_hash(stages: list[Stage]):
     commands = [command for run in stages[0].all("RUN") for command in PIP_INSTALL.findall(run)]
-    assert len(commands) == 3
+    assert len(commands) == 4
     assert all("--require-hashes" in command or "--no-index" in command for command in commands)
 
 

@@ -2,23 +2,37 @@
 
 from base64 import b64encode
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from tessera.kube.pods import CACHED_PODS, Pod
 from tessera.model.allocations import Allocation, CardShare
 from tessera.model.annotations import keys
 from tessera.model.annotations.allocations import encode_containers
 from tessera.model.annotations.claims import claim_marks
+from tessera.node.pods import NODE_PODS, Pod
+from tessera.node.preparing import Preparer
 from tessera.node.protocols.device_plugin_pb2 import ContainerAllocateResponse, Mount
+from tessera.node.run_directory import RunDirectory
+from tessera.node.terms import NOTHING_MORE, Permitted
+from tessera.node.tile_store import TileStore
 from tessera.node.tiles import Tile, mount_point
+from tessera.vendors.backends import CardSources
+from tessera.vendors.loading import load_catalogue
 from tests.builders import a_ref, a_share
 
 NODE = "gpu-1"
 RESOURCE = "nvidia.com/gpu"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
 NOTHING: Mapping[str, str] = {}
+CATALOGUE = load_catalogue()
+
+
+def a_preparer(root: Path, sources: CardSources, store: TileStore, *, permitted: Permitted = NOTHING_MORE) -> Preparer:
+    """Of our node, with all that it keeps below `root`."""
+    run, hook = RunDirectory(root / "run"), str(root / "hook")
+    return Preparer(NODE, CATALOGUE, sources.managers, store, run=run, hook_path=hook, permitted=permitted)
 
 
 def a_tile(token: str = "aa", *shares: CardShare, uid: str = "uid-1", **changes: Any) -> Tile:
@@ -48,7 +62,7 @@ def a_pod(
         "metadata": {"name": "train-0", "namespace": "default", "uid": uid, "annotations": said},
         "spec": {"nodeName": NODE, "containers": containers or (a_container(),), "initContainers": init},
     }
-    return CACHED_PODS.decode(msgspec.json.encode(document), "pods")
+    return NODE_PODS.decode(msgspec.json.encode(document), "pods")
 
 
 def a_claim_container(name: str = "main", **limits: int) -> dict[str, Any]:

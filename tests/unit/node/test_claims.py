@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from tessera.errors import StartRefused
-from tessera.kube.pods import Pod
 from tessera.model.allocations import CardShare
 from tessera.model.annotations import keys
 from tessera.node.early import EarlyStarter
 from tessera.node.holders import Holder
 from tessera.node.limits import limits_text
+from tessera.node.pods import Pod
 from tessera.node.starting import Starter
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import Tile, TileKind, claim_tiles_of, tiles_of
@@ -19,7 +19,7 @@ from tessera.vendors.backends import find_cards
 from tessera.vendors.loading import load_catalogue
 from tests.builders import a_share
 from tests.unit.kube.clocks import HastyClock
-from tests.unit.node.making import NODE, a_claim_container, a_claim_pod
+from tests.unit.node.making import NODE, a_claim_container, a_claim_pod, a_preparer
 
 pytestmark = pytest.mark.asyncio
 CATALOGUE = load_catalogue()
@@ -49,14 +49,11 @@ class Bed:
         self.cdi = root / "cdi"
         clock = HastyClock()
         self.starter = Starter(
-            NODE,
-            CATALOGUE,
-            SOURCES.managers,
+            a_preparer(root, SOURCES, self.store),
             self,  # type: ignore[arg-type] # as much of a kubelet as is asked
             self.store,
             find_pod=lambda _: self.pod,
             lingering=lambda: (),
-            hook_path=str(root / "hook"),
             clock=clock,
         )
         self.early = EarlyStarter(self.starter, self.store, lambda: [self.pod] if self.pod else [], clock=clock)

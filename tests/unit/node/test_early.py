@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from tessera.errors import StartRefused
-from tessera.kube.pods import Pod
 from tessera.model.annotations.keys import VGPU_TIME
 from tessera.node.early import EarlyStarter
 from tessera.node.holders import Holder
+from tessera.node.pods import Pod
+from tessera.node.run_directory import RunDirectory
 from tessera.node.starting import Starter
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import tiles_of
@@ -17,12 +18,12 @@ from tessera.vendors.backends import find_cards
 from tessera.vendors.loading import load_catalogue
 from tests.builders import a_share
 from tests.unit.kube.clocks import HastyClock
-from tests.unit.node.making import ALLOCATED, NODE, RESOURCE, a_container, a_pod
+from tests.unit.node.making import ALLOCATED, NODE, RESOURCE, a_container, a_pod, a_preparer
 
 pytestmark = pytest.mark.asyncio
 CATALOGUE = load_catalogue()
 (NVIDIA,) = (tiles_of(vendor) for vendor in CATALOGUE if vendor.name == "NVIDIA")
-SOURCES = find_cards(NODE, CATALOGUE, plan="2xT4", exists=lambda _: False)
+SOURCES = find_cards(NODE, CATALOGUE, plan="2xT4")
 T4, OTHER_T4 = (device.uuid for device in SOURCES.managers["NVIDIA"].discover())
 ONE, TWO = frozenset({"tile-0"}), frozenset({"tile-0", "tile-1"})
 
@@ -35,15 +36,14 @@ class Bed:
         self.kept: list[Holder] = []
         self.store = TileStore(root / "state", root / "cdi")
         self.clock = HastyClock()
+        self.hosts_library = root / "hook" / "tessera" / "libtessera.so"
+        self.region = RunDirectory(root / "run").region("uid-1", "main")
         starter = Starter(
-            NODE,
-            CATALOGUE,
-            SOURCES.managers,
+            a_preparer(root, SOURCES, self.store),
             self,  # type: ignore[arg-type] # as much of a kubelet as is asked
             self.store,
             find_pod=lambda _: None,
             lingering=lambda: (),
-            hook_path=str(root / "hook"),
             clock=self.clock,
         )
         self.early = EarlyStarter(starter, self.store, lambda: self.pods, clock=self.clock)
@@ -78,6 +78,16 @@ async def test_the_pod_that_waits_gets_its_cards_in_the_answer_and_may_start(bed
     environment = await bed.admit()
     assert environment["NVIDIA_VISIBLE_DEVICES"] == OTHER_T4
     await bed.early.start(NVIDIA, ONE)
+
+
+async def test_a_container_that_starts_again_finds_what_a_boot_of_the_machine_took_away(bed: Bed):
+    bed.pods = [pod("uid-1", OTHER_T4)]
+    bed.hosts_library.parent.mkdir(parents=True)
+    bed.hosts_library.touch()
+    await bed.admit()
+    bed.region.unlink()
+    await bed.early.start(NVIDIA, ONE)
+    assert bed.region.read_bytes() == b""
 
 
 async def test_of_the_pods_that_wait_the_one_that_asks_for_as_many_cards_is_meant(bed: Bed):

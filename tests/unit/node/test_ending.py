@@ -7,8 +7,8 @@ import pytest
 
 from tessera.kube.caching import Change
 from tessera.kube.objects import ObjectKey
-from tessera.kube.pods import Pod
 from tessera.node.ending import Endings, PodGroups
+from tessera.node.pods import Pod
 from tessera.node.tiles import Tile
 from tests.builders import a_share
 from tests.unit.node.making import a_pod, a_tile

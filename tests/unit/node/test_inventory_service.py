@@ -15,7 +15,9 @@ from tessera.node.health import Health
 from tessera.node.inventory_service import SERVICE, InventoryService
 from tessera.node.protocols.inventory_pb2 import Inventory as Told
 from tessera.node.protocols.inventory_pb2 import ListCardsRequest, WatchCardsRequest
+from tessera.node.regions import RegionCard
 from tessera.node.tiles import Tile
+from tessera.node.using import CardUse, ContainerKey
 from tessera.vendors.managers import Inventory
 from tests.builders import a_card, a_share
 from tests.unit.node.making import NODE, a_tile
@@ -30,7 +32,8 @@ class Bed:
         self.cards = Cards({"NVIDIA": self}, Health())
         self.tiles: list[Tile] = []
         self.looks = 0
-        self.service = InventoryService(NODE, self.cards, self.look, self.cards.news)
+        self.uses: list[CardUse] = []
+        self.service = InventoryService(NODE, self.cards, self.look, self.cards.news, lambda: self.uses)
 
     def look(self) -> list[Tile]:
         self.looks += 1
@@ -77,6 +80,34 @@ async def test_cards_are_listed_with_their_links_from_both_ends_and_their_holder
     (holder,) = second.holders
     assert (holder.namespace, holder.pod, holder.pod_uid, holder.container) == ("default", "train-0", "uid-1", "main")
     assert (holder.memory_mib, holder.cores_percent) == (1000, 30)
+    assert not holder.HasField("use"), "it has not used the card"
+
+
+async def test_what_a_container_uses_in_truth_is_told_with_what_it_may(bed: Bed, channel: grpc.aio.Channel):
+    tile = a_tile("aa", share := a_share("GPU-1", 1000, 30))
+    now = RegionCard(
+        uuid="GPU-1",
+        used_bytes=7,
+        context_bytes=0,
+        limit_bytes=0,
+        share_percent=0,
+        gpu_ns=2 * 10**9,
+        throttled_ns=10**9,
+        refusals=3,
+        launched_ms=0,
+    )
+    holder = ContainerKey(tile.pod, tile.container)
+    bed.tiles = [tile]
+    bed.uses = [CardUse(holder=holder, position=0, share=share, now=now, processes=2, busy_percent=12.5)]
+    listing = channel.unary_unary(
+        f"/{SERVICE}/List",
+        request_serializer=ListCardsRequest.SerializeToString,
+        response_deserializer=Told.FromString,
+    )
+    told = await listing(ListCardsRequest(), timeout=PATIENCE_S)
+    (use,) = [holder.use for holder in told.cards[1].holders]
+    assert (use.memory_bytes, use.processes, use.refusals) == (7, 2, 3)
+    assert (use.busy_percent, use.gpu_seconds, use.throttled_seconds) == (12.5, 2.0, 1.0)
 
 
 async def test_a_watcher_hears_what_is_and_then_every_change_and_nothing_else(bed: Bed, channel: grpc.aio.Channel):

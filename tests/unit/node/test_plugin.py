@@ -26,7 +26,7 @@ from tessera.vendors.backends import find_cards
 from tessera.vendors.loading import load_catalogue
 from tests.builders import a_share
 from tests.unit.node.fake_kubelet import PATIENCE_S, FakeKubelet
-from tests.unit.node.making import NODE, RESOURCE, a_checkpoint, a_pod, an_entry
+from tests.unit.node.making import NODE, RESOURCE, a_checkpoint, a_pod, a_preparer, an_entry
 
 pytestmark = pytest.mark.asyncio
 CATALOGUE = load_catalogue()
@@ -46,14 +46,11 @@ class Bed:
         self.news = News()
         kubelet = Kubelet(self.kubelet.root)
         self.starter = Starter(
-            NODE,
-            CATALOGUE,
-            SOURCES.managers,
+            a_preparer(root, SOURCES, self.store),
             kubelet,
             self.store,
             find_pod=lambda _: self.pod,
             lingering=lambda: (),
-            hook_path=str(root / "hook"),
             patience_s=0.2,
         )
         self.looks = 0

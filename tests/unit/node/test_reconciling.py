@@ -10,8 +10,8 @@ import pytest
 
 from tessera.errors import KubeletFailed
 from tessera.kube.event_series import ObjectReference
-from tessera.kube.pods import Pod
 from tessera.node.holders import Holder
+from tessera.node.pods import Pod
 from tessera.node.reconciling import EVERY_S, YOUNG_S, Reconciliation
 from tessera.node.strays import Strays
 from tessera.node.tile_store import TileStore

@@ -264,6 +264,23 @@ async def test_the_register_and_the_handshake_can_be_written_as_hami_writes_them
 
 
 @pytest.mark.asyncio
+async def test_limits_that_do_not_hold_are_told_once_and_taken_back():
+    trouble = "the library is not on the node"
+    async with Bed(FakeApi(), GPU, limits_trouble=lambda: trouble).running() as bed:
+        (condition,) = bed.api.status["conditions"]
+        assert (condition["type"], condition["status"]) == ("TesseraLimitsHeld", "False")
+        assert condition["message"] == trouble
+        bed.reporter.stir()
+        await settled()
+        assert len(bed.api.patches) == 2
+        trouble = ""
+        bed.reporter.stir()
+        await settled()
+        (condition,) = bed.api.status["conditions"]
+        assert condition["status"] == "True"
+
+
+@pytest.mark.asyncio
 async def test_a_runtime_without_cdi_is_told_once_and_taken_back_when_it_has_it(bed: Bed):
     assert bed.reporter.binds_late
     bed.api.set_status(nodeInfo={"containerRuntimeVersion": "containerd://1.6.20"})

@@ -1,6 +1,7 @@
 """A container is about to start: whose it is, what it was given, and one sentence where it must not start."""
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,17 +9,20 @@ from typing import Any
 import pytest
 
 from tessera.errors import KubeletFailed, StartRefused
-from tessera.kube.pods import Pod
 from tessera.model.allocations import CardShare
 from tessera.node.holders import Holder
+from tessera.node.pods import Pod
+from tessera.node.run_directory import RunDirectory
 from tessera.node.starting import Starter
+from tessera.node.terms import Terms
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import Tile, tiles_of
 from tessera.vendors.backends import find_cards
 from tessera.vendors.loading import load_catalogue
 from tests.builders import a_share
 from tests.unit.kube.clocks import HastyClock
-from tests.unit.node.making import ALLOCATED, NODE, RESOURCE, a_container, a_pod, a_tile
+from tests.unit.node.making import ALLOCATED, NODE, RESOURCE, a_container, a_pod, a_preparer, a_tile
+from tests.unit.node.making_regions import live, write_region
 
 pytestmark = pytest.mark.asyncio
 CATALOGUE = load_catalogue()
@@ -56,16 +60,14 @@ class Bed:
         self.clock = HastyClock()
         self.store = TileStore(root / "state", root / "cdi")
         self.cdi = root / "cdi"
+        self.run = RunDirectory(root / "run")
         self.later: list[tuple[float, Callable[[], object]]] = []
         self.starter = Starter(
-            NODE,
-            CATALOGUE,
-            SOURCES.managers,
+            a_preparer(root, SOURCES, self.store),
             self.kubelet,  # type: ignore[arg-type] # as much of it as a start needs
             self.store,
             find_pod=self.find_pod,
             lingering=lambda: self.lingering,
-            hook_path=str(root / "hook"),
             clock=self,
         )
 
@@ -261,6 +263,36 @@ async def test_a_restarted_container_gets_its_tile_anew(bed: Bed):
     await bed.starter.start(NVIDIA, ONE)
     assert specification.exists()
     assert len(list(bed.store)) == 1
+
+
+async def test_a_restarted_container_begins_with_an_empty_region_unless_a_process_of_it_lives(bed: Bed):
+    bed.admit()
+    bed.put(a_pod(given()))
+    region = bed.run.region("uid-1", "main")
+    write_region(region, (7, 700, 1))
+    process = live(region, 0)
+    await bed.starter.start(NVIDIA, ONE)
+    assert region.exists()
+    os.close(process)
+    await bed.starter.start(NVIDIA, ONE)
+    assert not region.exists()
+
+
+async def test_how_a_container_is_held_to_its_limits_is_read_from_its_variables(bed: Bed):
+    holder = bed.admit()
+    env = [{"name": "GPU_CORE_UTILIZATION_POLICY", "value": "default"}]
+    bed.put(a_pod(given(), containers=(a_container() | {"env": env},)))
+    await bed.starter.start(NVIDIA, ONE)
+    assert bed.tile(holder.token).terms == Terms(cores_policy="default")
+
+
+async def test_a_variable_that_cannot_be_read_is_refused_at_once(bed: Bed):
+    bed.admit()
+    env = [{"name": "ACTIVE_OOM_KILLER", "value": "perhaps"}]
+    bed.put(a_pod(given(), containers=(a_container() | {"env": env},)))
+    with pytest.raises(StartRefused, match=r'^default/train-0: container main has ACTIVE_OOM_KILLER "perhaps"'):
+        await bed.starter.start(NVIDIA, ONE)
+    bed.assert_nothing_was_made()
 
 
 async def test_where_the_checkpoint_says_nothing_the_api_does_while_it_is_clear_who_is_meant(bed: Bed):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tessera.kube.pods import Pod
+from tessera.node.pods import Pod
 from tessera.node.strays import Strays
 from tessera.vendors.loading import load_catalogue
 from tests.builders import a_share

@@ -137,6 +137,22 @@ def test_what_one_container_wrote_goes_with_it_and_what_all_share_stays(disk: Di
     assert (shared / "file").exists()
 
 
+def test_a_file_that_a_container_writes_is_made_empty_for_anybody_and_again_after_a_boot(disk: Disk, tmp_path: Path):
+    own, shared = tmp_path / "run" / "tiles" / "uid-1_main" / "region", tmp_path / "run" / "cards" / "GPU-0"
+    mounts = (Mount("/a", str(own), False, is_file=True), Mount("/b", str(shared), False, is_file=True))
+    tile = written(disk.open(), ContainerEdits(mounts=mounts))
+    shared.write_text("used")
+    for file in (own, shared):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o666
+    written(disk.open(), ContainerEdits(mounts=mounts), uid="uid-2")
+    assert shared.read_text() == "used", "others have it open"
+    own.unlink()
+    disk.open().make_again(tile.token)
+    assert own.read_bytes() == b""
+    disk.open().remove(tile.token)
+    assert (own.parent.exists(), shared.exists()) == (False, True)
+
+
 def test_a_record_that_cannot_be_read_hides_no_other(disk: Disk):
     tile = written(disk.open())
     (disk.state / "records" / "00.json").write_text("{")

@@ -36,6 +36,7 @@ class FakeNvml:
         self.link_version = 0
         self.faults: list[tuple[int, int]] = []
         self.wait_error = ""
+        self.processes: dict[int, list[tuple[int, int | None]]] = {}
         self.watched: dict[int, set[int]] = {}
 
     def nvmlInit(self) -> None:  # noqa: N802
@@ -133,6 +134,10 @@ class FakeNvml:
         if handle == 3:
             raise self.NVMLError(NOT_SUPPORTED)
         return SimpleNamespace(gpu=10 * handle)
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[Any]:  # noqa: N802
+        """`processes` are pairs of a number and bytes, by card."""
+        return [SimpleNamespace(pid=pid, usedGpuMemory=size) for pid, size in self.processes.get(handle, ())]
 
     def nvmlEventSetCreate(self) -> int:  # noqa: N802
         self.watched[len(self.watched)] = set()

@@ -21,6 +21,12 @@ POD = PodRef("default", "train-0", "uid-1")
 
 
 LIBRARY = "/usr/lib/hami-core.so"
+GUARD = "/run/tessera/lib/libtessera.so"
+
+
+def without_ours(path: str) -> bool:
+    """A host that has HAMi's library and not ours."""
+    return "/tessera/" not in path
 
 
 def manager_of(
@@ -43,7 +49,7 @@ def give(manager: CataloguedManager, *parts: tuple[int, int, int], **options) ->
 
 
 def test_nvidia_containers_get_what_hami_gives_them():
-    manager = manager_of("NVIDIA", "4xA100-SXM4-80GB")
+    manager = manager_of("NVIDIA", "4xA100-SXM4-80GB", exists=without_ours)
     edits = give(manager, (2, 3000, 30), (0, 4000, 30), priority=1)
     uuids = [device.uuid for device in manager.discover()]
     assert edits.environment == {
@@ -64,6 +70,22 @@ def test_nvidia_containers_get_what_hami_gives_them():
     )
 
 
+def test_nvidia_containers_get_our_library_in_the_place_of_hamis_where_the_host_has_it():
+    manager = manager_of("NVIDIA", "2xT4")
+    edits = give(manager, (1, 3000, 30), (0, 3000, 30), hook_path="/opt", run_path="/run/here")
+    first, second = (device.uuid for device in manager.discover())
+    assert edits.environment["TESSERA_REGION"] == "/run/tessera/tile/region"
+    assert not {"LD_PRELOAD", "CUDA_DEVICE_MEMORY_SHARED_CACHE"} & edits.environment.keys()
+    assert edits.mounts == (
+        Mount(GUARD, "/opt/tessera/libtessera.so", True),
+        Mount("/etc/ld.so.preload", "/opt/tessera/ld.so.preload", True),
+        Mount("/run/tessera/tile/region", "/run/here/tiles/uid-1_main/region", False, is_file=True),
+        Mount(f"/run/tessera/cards/{second}", f"/run/here/cards/{second}", False, is_file=True),
+        Mount(f"/run/tessera/cards/{first}", f"/run/here/cards/{first}", False, is_file=True),
+        Mount("/run/tessera/agent", "/run/here/agent", True),
+    )
+
+
 def test_containers_with_claimed_cards_name_them_for_cuda_and_are_not_limited_where_nothing_says_so():
     manager = manager_of("NVIDIA", "4xT4")
     edits = give(manager, (2, 0, 0), (3, 0, 0), claimed=True)
@@ -73,11 +95,11 @@ def test_containers_with_claimed_cards_name_them_for_cuda_and_are_not_limited_wh
 
 
 def test_libraries_are_taken_from_where_the_site_put_them():
-    manager = manager_of("NVIDIA", "1xT4", exists=lambda path: path != LIBRARY)
-    edits = give(manager, (0, 3000, 30), hook_path="/opt/tessera")
+    manager = manager_of("NVIDIA", "1xT4", exists=lambda path: path != LIBRARY and without_ours(path))
+    edits = give(manager, (0, 3000, 30), hook_path="/opt/site")
     assert edits.mounts[:2] == (
-        Mount(LIBRARY, "/opt/tessera/vgpu/libvgpu.so", True),
-        Mount("/usr/local/vgpu/libvgpu.so", "/opt/tessera/vgpu/libvgpu.so", True),
+        Mount(LIBRARY, "/opt/site/vgpu/libvgpu.so", True),
+        Mount("/usr/local/vgpu/libvgpu.so", "/opt/site/vgpu/libvgpu.so", True),
     )
     assert edits.environment["LD_PRELOAD"] == LIBRARY
 
@@ -94,11 +116,43 @@ def test_an_ascend_slice_names_its_template_and_a_whole_card_does_not():
     part = give(manager, (1, 16384, 25))
     assert part.environment == {"ASCEND_VISIBLE_DEVICES": "1", "ASCEND_VNPU_SPECS": "vir05_1c_16g"}
     assert part.device_paths == ("/dev/davinci_manager", "/dev/devmm_svm", "/dev/hisi_hdc", "/dev/davinci1")
-    soft = give(manager, (1, 5000, 25))
-    assert soft.environment == {"ASCEND_VISIBLE_DEVICES": "1"}, "cut by software, no template has this size"
     whole = give(manager, (0, 65536, 100), (1, 65536, 100))
     assert whole.environment == {"ASCEND_VISIBLE_DEVICES": "0,1"}
     assert whole.device_paths[3:] == ("/dev/davinci0", "/dev/davinci1")
+
+
+def test_an_ascend_share_that_is_no_template_is_cut_by_the_library_where_the_host_has_it():
+    soft = give(manager_of("Ascend910B3", "2xAscend910B3"), (1, 5000, 25), hook_path="/opt")
+    assert soft.environment == {
+        "ASCEND_VISIBLE_DEVICES": "1",
+        "NPU_MEM_QUOTA": "5000",
+        "NPU_PRIORITY": "25",
+        "NPU_GLOBAL_SHM_PATH": "/hami-shared-region/1_global_registry",
+        "NPU_LOCAL_SHM_PATH": "/hami-vnpu-shmem/vnpu_local_shmem",
+    }
+    assert soft.mounts == (
+        Mount("/hami-vnpu-core/libvnpu.so", "/opt/hami-vnpu-core/libvnpu.so", True),
+        Mount("/etc/ld.so.preload", "/opt/hami-vnpu-core/ld.so.preload", True),
+        Mount("/hami-vnpu-shmem", "/opt/hami-vnpu-core/containers/uid-1_main", False),
+        Mount("/hami-shared-region", "/opt/hami-vnpu-core/shared", False),
+    )
+    without = give(manager_of("Ascend910B3", "2xAscend910B3", exists=lambda _: False), (1, 5000, 25))
+    assert (without.environment, without.mounts) == ({"ASCEND_VISIBLE_DEVICES": "1"}, ())
+
+
+def test_an_iluvatar_share_is_limited_by_the_vendors_library_and_a_whole_card_is_not():
+    manager = manager_of("BI-V150", "2xBI-V150")
+    shared = give(manager, (0, 8192, 25), (1, 4096, 25), hook_path="/opt")
+    assert shared.environment == {
+        "SOL_CONTINER_NAME": "main",
+        "CUDA_MEM_LIMIT_0": "8192m",
+        "CUDA_MEM_LIMIT_1": "4096m",
+        "CUDA_CORE_LIMIT": "25",
+        "LD_PRELOAD": "/usr/lib/libvgpu-control.so",
+    }
+    assert shared.mounts == (Mount("/usr/lib/libvgpu-control.so", "/opt/iluvatar/libvgpu-control.so", True),)
+    whole = give(manager, (0, 65536, 100))
+    assert (whole.environment, whole.mounts) == ({"SOL_CONTINER_NAME": "main"}, ())
 
 
 def test_amd_containers_get_a_mask_of_compute_units():

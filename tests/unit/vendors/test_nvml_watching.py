@@ -7,7 +7,7 @@ import pytest
 
 from tessera.errors import DiscoveryFailed
 from tessera.vendors.nvml_watching import NvmlWatch
-from tessera.vendors.usage import CardUsage, Fault
+from tessera.vendors.usage import CardProcess, CardUsage, Fault
 from tests.unit.vendors.fake_nvml import FakeNvml
 
 SHORT_S = 0.01
@@ -23,6 +23,15 @@ def test_a_card_that_does_not_answer_is_left_out():
     nvml = FakeNvml()
     nvml.lost_cards = (1,)
     assert set(NvmlWatch(nvml=nvml).usage()) == {"GPU-0", "GPU-2", "GPU-3"}
+
+
+def test_processes_are_told_by_card_also_where_the_driver_does_not_know_what_they_have():
+    nvml = FakeNvml()
+    nvml.processes = {0: [(10, 2**30), (11, None)]}
+    nvml.lost_cards = (1,)
+    listed = NvmlWatch(nvml=nvml).processes()
+    assert listed["GPU-0"] == (CardProcess(10, 2**30), CardProcess(11, 0))
+    assert (listed["GPU-2"], "GPU-1" in listed) == ((), False)
 
 
 def test_faults_come_one_by_one_with_their_card_and_number():
@@ -53,7 +62,9 @@ def test_a_card_that_cannot_be_listened_to_keeps_no_other_from_it():
 
 
 @pytest.mark.parametrize(
-    "ask", [NvmlWatch.usage, lambda watch: watch.wait_for_faults(SHORT_S)], ids=["usage", "faults"]
+    "ask",
+    [NvmlWatch.usage, NvmlWatch.processes, lambda watch: watch.wait_for_faults(SHORT_S)],
+    ids=["usage", "processes", "faults"],
 )
 def test_without_a_driver_one_sentence_says_so_and_it_is_asked_again_later(ask):
     nvml = FakeNvml()

@@ -63,13 +63,6 @@ def test_a_process_of_this_machine_finds_the_libraries_where_they_are(tmp_path: 
     assert edits.mounts == ()
 
 
-def test_a_process_of_this_machine_is_kept_within_its_limits_where_the_library_for_that_is_built(tmp_path: Path):
-    guard = tmp_path / "libtessera.so"
-    guard.touch()
-    edits = driver_for_processes(tmp_path / "sim", tmp_path).edits
-    assert edits.environment["LD_PRELOAD"] == str(guard)
-
-
 def test_where_the_libraries_are_not_built_one_line_says_so(tmp_path: Path):
     with capture_logs() as lines:
         assert find_libraries(tmp_path) is None

@@ -62,6 +62,11 @@ def nodes_of(*nodes: Any, leases: Any = ()) -> Any:
     return view_nodes(nodes, held(), leases, CATALOGUE, NOW)
 
 
+def said_of_limits(status: str, message: str = "") -> dict[str, Any]:
+    ready = {"type": "Ready", "status": "True"}
+    return {"conditions": [ready, {"type": "TesseraLimitsHeld", "status": status, "message": message}]}
+
+
 def sound(**changes: Any) -> Observed:
     seen = Observed(
         version="v1.36.3",
@@ -168,6 +173,12 @@ WARN, BAD = Level.WARNING, Level.PROBLEM
             "1 cards are cordoned: gpu-a #0",
         ),
         (
+            {"nodes": nodes_of(a_node(status=said_of_limits("False", "libtessera.so is not on the node")))},
+            "limits",
+            BAD,
+            "1 nodes do not keep containers within their limits: gpu-a; libtessera.so is not on the node",
+        ),
+        (
             {"pods": view_pods(held(a_pod(conditions=unscheduled("0/1 nodes"))), (), (), CATALOGUE)},
             "pods",
             WARN,
@@ -182,6 +193,10 @@ def test_what_is_amiss_is_found_with_its_level(changes: dict[str, Any], check: s
     assert found[0].level is level
     assert words in found[0].sentence
     assert has_problem(examine(sound(**changes))) is (level is BAD)
+
+
+def test_limits_that_hold_again_are_no_trouble():
+    assert not amiss(sound(nodes=nodes_of(a_node(status=said_of_limits("True")))))
 
 
 def test_a_labelled_node_without_cards_is_a_problem():

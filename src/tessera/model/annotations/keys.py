@@ -29,6 +29,7 @@ NODE_LOCKS = ("hami.io/mutex.lock", "volcano.sh/mutex.lock", "cambricon.com/dsml
 DEVICE_CORDON = "hami.io/device-cordon"
 SOFT_VNPU = "hami-vnpu-core"
 INVENTORY = "tessera.io/inventory"
+LIMITS_HELD = "TesseraLimitsHeld"  # a condition of a Node; False where containers are not kept within their limits
 LATE_BINDING = "TesseraLateBinding"  # a condition of a Node; False where containers cannot be told late what they get
 
 # Volcano's own protocol, read only

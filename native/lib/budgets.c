@@ -1,0 +1,77 @@
+/* What each tenant may still use of the card's time.
+
+   A budget is filled at the beginning of a frame with the tenant's share of the frame. Debts are carried, and what was
+   not used is lost but for a little. Frames are the same for all tenants and fit into a tenth of a second a whole
+   number of times, so every tenth has the same quotas in it. */
+#include "compute.h"
+
+#define SHORT_FRAME_NS (5 * MILLISECOND)
+#define LONG_FRAME_NS (20 * MILLISECOND)
+#define KERNELS_IN_QUOTA 4
+#define LONGEST_CREDIT_NS (1000 * MILLISECOND)
+#define WORST_DEBT_NS (1000 * MILLISECOND)
+#define FULL_PERCENT 98                 /* the rest of a card that is full pays for the handing over */
+#define SHARING_NS (200 * MILLISECOND)          /* for the sum of shares, which should not change with every pause */
+
+/* Where turns are taken each has one in a frame, so frames must be long. Otherwise they are as short as kernels let
+   them be, because nobody waits longer than a frame. */
+static int64_t frame_of(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
+    if (turns_are_needed_by(file, tenant, t))
+        return LONG_FRAME_NS;
+    int64_t wanted = (int64_t)atomic_load(&tenant->kernel_ns) * KERNELS_IN_QUOTA * 100;
+    int64_t share = (int64_t)atomic_load(&tenant->share_percent), frame = SHORT_FRAME_NS;
+    while (frame < LONG_FRAME_NS && frame * share < wanted)
+        frame *= 2;
+    return frame;
+}
+
+int64_t budget_frame_ns(const tenancy_t *tenancy, int64_t t) {
+    return frame_of(tenancy->file, tenancy->own, t);
+}
+
+/* What the tenant gets in so much time: its share, or a little less where the card is full. */
+static int64_t part_of(card_file_t *file, const card_tenant_t *tenant, int64_t ns, int64_t t) {
+    int64_t share = atomic_load(&tenant->share_percent), sum = 0;
+    if (!turns_are_needed_by(file, tenant, t))
+        return ns * share / 100;
+    FOR_TENANTS(file, other)
+        if (other == tenant || (stamp_is_recent(&other->active_ns, t, SHARING_NS) && tenant_takes_turns(other, t)))
+            sum += atomic_load(&other->share_percent);
+    return sum > FULL_PERCENT ? ns * share / 100 * FULL_PERCENT / sum : ns * share / 100;
+}
+
+int64_t budget_quota_ns(const tenancy_t *tenancy, int64_t t) {
+    return part_of(tenancy->file, tenancy->own, budget_frame_ns(tenancy, t), t);
+}
+
+static void refill(card_file_t *file, card_tenant_t *tenant, int64_t t) {
+    int64_t frame = frame_of(file, tenant, t), boundary = t / frame * frame;
+    uint64_t before = atomic_load(&tenant->refilled_ns);
+    if ((int64_t)before >= boundary ||
+        !atomic_compare_exchange_strong(&tenant->refilled_ns, &before, (uint64_t)boundary))
+        return;
+    int64_t passed = before ? boundary - (int64_t)before : frame;
+    if (passed > LONGEST_CREDIT_NS)
+        passed = LONGEST_CREDIT_NS;
+    int64_t more = part_of(file, tenant, passed, t), quota = part_of(file, tenant, LONG_FRAME_NS, t);
+    int64_t kernel = (int64_t)atomic_load(&tenant->kernel_ns);
+    int64_t most = quota + quota / 10 + (kernel < quota / 2 ? kernel : quota / 2);
+    int64_t budget = atomic_fetch_add(&tenant->budget_ns, more) + more;
+    if (budget > most)
+        atomic_fetch_sub(&tenant->budget_ns, budget - most);
+}
+
+/* Everybody's, so that who is first to look at the beginning of a frame sees who else has time to use. */
+void budgets_refill(tenancy_t *tenancy, int64_t t) {
+    FOR_TENANTS(tenancy->file, tenant)
+        if (atomic_load(&tenant->share_percent) && stamp_is_recent(&tenant->active_ns, t, SHARING_NS))
+            refill(tenancy->file, tenant, t);
+}
+
+void budget_pay(tenancy_t *tenancy, int64_t ns, int is_generous) {
+    int64_t budget = atomic_fetch_sub(&tenancy->own->budget_ns, ns) - ns, worst = -WORST_DEBT_NS;
+    if (is_generous)            /* what it used while nobody else wanted it is not owed */
+        worst = -LONG_FRAME_NS * (int64_t)atomic_load(&tenancy->own->share_percent) / 100;
+    if (budget < worst)
+        atomic_fetch_add(&tenancy->own->budget_ns, worst - budget);
+}
