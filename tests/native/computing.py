@@ -6,9 +6,13 @@ from tests.native.looking import cuda
 
 MS = 1_000_000
 NON_BLOCKING = 1
-KERNELS = (
-    b".version 7.0\n.target sm_70\n.visible .entry spin(.param .u64 ns) { ret; }\n.visible .entry trap() { ret; }\n"
-)
+KERNELS = b"""
+.version 7.0
+.target sm_70
+.visible .entry spin(.param .u64 ns) { ret; }
+.visible .entry ncclDevKernel_AllReduce(.param .u64 ns) { ret; }
+.visible .entry trap() { ret; }
+"""
 """Of a simulated card the names are enough."""
 
 driver = cuda.library

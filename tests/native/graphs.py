@@ -24,7 +24,9 @@ class Wish(ctypes.Structure):
     )
 
 
-def recorded(mib: list[int], frees: bool = False, suffix: str = "", pool: ctypes.c_uint64 | None = None) -> u64:
+def recorded(
+    mib: list[int], frees: bool = False, suffix: str = "", pool: ctypes.c_uint64 | None = None
+) -> ctypes.c_uint64:
     stream, graph = ctypes.c_void_p(), u64()
     assert lib.cuStreamCreate(ctypes.byref(stream), 1) == 0
     if suffix:
@@ -45,7 +47,7 @@ def recorded(mib: list[int], frees: bool = False, suffix: str = "", pool: ctypes
     return graph
 
 
-def recorded_in_turn(mib: list[int]) -> u64:
+def recorded_in_turn(mib: list[int]) -> ctypes.c_uint64:
     """Each is freed before the next is allocated."""
     stream, graph, pointer = ctypes.c_void_p(), u64(), u64()
     assert lib.cuStreamCreate(ctypes.byref(stream), 1) == 0
@@ -57,15 +59,15 @@ def recorded_in_turn(mib: list[int]) -> u64:
     return graph
 
 
-def recorded_from_pool(mib: list[int]) -> u64:
+def recorded_from_pool(mib: list[int]) -> ctypes.c_uint64:
     return recorded(mib, pool=make_pool())
 
 
-def recorded_of_thread(mib: list[int]) -> u64:
+def recorded_of_thread(mib: list[int]) -> ctypes.c_uint64:
     return recorded(mib, suffix="_ptsz")
 
 
-def added(mib: list[int]) -> u64:
+def added(mib: list[int]) -> ctypes.c_uint64:
     graph, before = u64(), (u64 * 1)()
     assert lib.cuGraphCreate(ctypes.byref(graph), 0) == 0
     for place, one in enumerate(mib):
@@ -76,17 +78,17 @@ def added(mib: list[int]) -> u64:
     return graph
 
 
-def ready(graph: u64, flags: int = 0) -> u64:
+def ready(graph: ctypes.c_uint64, flags: int = 0) -> ctypes.c_uint64:
     made = u64()
     assert lib.cuGraphInstantiateWithFlags(ctypes.byref(made), graph, u64(flags)) == 0
     return made
 
 
-def launch(graph: u64) -> int:
+def launch(graph: ctypes.c_uint64) -> int:
     return lib.cuGraphLaunch(graph, None) or lib.cuCtxSynchronize()
 
 
-def upload(graph: u64) -> int:
+def upload(graph: ctypes.c_uint64) -> int:
     return lib.cuGraphUpload(graph, None)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from tessera.node.regions import Region, read_region
 from tessera.vendors.simulated_driver import DIRECTORY_VARIABLE
 
 ROOT = Path(__file__).parents[2]
@@ -112,6 +113,13 @@ class Container(NamedTuple):
         with self.taker("fill", step_mib, **how) as program:
             said, _ = program.communicate(timeout=PATIENCE_S)
         return int(said)
+
+
+def region_at(path: Path) -> Region:
+    """What the agent would read of a container that is there."""
+    region = read_region(path)
+    assert region is not None
+    return region
 
 
 def first_lines(programs: Iterable[subprocess.Popen[str]]) -> list[str]:

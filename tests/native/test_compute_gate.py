@@ -108,9 +108,7 @@ for _ in range(3):
         launch(100_000)
     assert lib.cuDevicePrimaryCtxReset_v2(0) == 0
     assert cuda.enter() == 0
-    module = made("cuModuleLoadData", PTX)
-    spin = made("cuModuleGetFunction", module, b"spin")
-    print(launch(1000, kernel=spin) or lib.cuCtxSynchronize(), end=" ")
+    print(launch(1000, kernel=kernel(b"spin")) or lib.cuCtxSynchronize(), end=" ")
 """
     assert tenant.run(script) == "0 0 0"
 
@@ -142,8 +140,7 @@ def hundred():
     return {launch(MS) for _ in range(100)} == {0} and lib.cuCtxSynchronize()
 first = seconds(hundred)
 cuda.enter(1)
-spin = made("cuModuleGetFunction", made("cuModuleLoadData", PTX), b"spin")
-launch.__defaults__ = (None, spin)
+launch.__defaults__ = (None, kernel(b"spin"))
 second = seconds(hundred)
 print(first > 0.6, second < 0.5)
 """

@@ -7,8 +7,6 @@ import pytest
 
 from tests.native.working import Tenant, report_of
 
-THROTTLED, USED = 4, 3
-
 
 @pytest.mark.parametrize("mode", ["kernel", "ex", "coop", "graph", "streams2", "sync"])
 def test_every_way_to_launch_is_kept_to_the_share(tenant: Tenant, mode: str):
@@ -40,14 +38,14 @@ def test_without_a_share_nothing_is_held_back_and_nothing_measured(tenant: Tenan
     tenant.limit(0)
     report = report_of(tenant.work(0.8, 500))
     assert report.percent() > 45
-    assert tenant.figure(THROTTLED) == tenant.figure(USED) == 0
+    assert tenant.told().throttled_ns == tenant.told().gpu_ns == 0
 
 
 def test_the_agent_is_told_what_was_used_and_how_long_launches_waited(tenant: Tenant):
     tenant.limit(25)
     report = report_of(tenant.work(1.2, 500))
-    assert tenant.figure(USED) == pytest.approx(report.gpu_ns, rel=0.15)
-    assert tenant.figure(THROTTLED) > report.wall_ns / 3
+    assert tenant.told().gpu_ns == pytest.approx(report.gpu_ns, rel=0.15)
+    assert tenant.told().throttled_ns > report.wall_ns / 3
 
 
 def test_a_new_share_holds_without_a_restart(tenant: Tenant):
@@ -88,7 +86,7 @@ def test_processes_of_a_container_have_its_share_together(tenant: Tenant):
     ],
 )
 def test_variables_of_hami_mean_the_same(tenant: Tenant, variables: dict[str, str], least: float, most: float):
-    report = report_of(tenant.work(1.5, 500, **variables))
+    report = report_of(tenant.work(1.5, 500, environment=variables))
     assert least <= report.percent() < most
 
 
@@ -104,7 +102,7 @@ def test_a_share_that_cannot_be_read_is_said_once_and_the_least_is_given(tenant:
 def test_copies_between_host_and_card_are_not_paid(tenant: Tenant):
     tenant.limit(25)
     report_of(tenant.work(1.0, 500, "copy"))
-    assert tenant.figure(USED) < 20_000_000
+    assert tenant.told().gpu_ns < 20_000_000
 
 
 def test_with_mps_the_daemon_is_told_the_share_and_the_gate_stays_open(tenant: Tenant):
@@ -115,7 +113,7 @@ def test_with_mps_the_daemon_is_told_the_share_and_the_gate_stays_open(tenant: T
     script = "read = ctypes.CDLL(None).getenv\nread.restype = ctypes.c_char_p\n"
     told = tenant.run(f"{script}print(read(b'CUDA_MPS_ACTIVE_THREAD_PERCENTAGE'))", CUDA_MPS_PIPE_DIRECTORY=str(pipes))
     assert told == "b'25'"
-    report = report_of(tenant.work(0.9, 500, CUDA_MPS_PIPE_DIRECTORY=str(pipes)))
+    report = report_of(tenant.work(0.9, 500, environment={"CUDA_MPS_PIPE_DIRECTORY": str(pipes)}))
     assert report.percent() > 45
 
 

@@ -4,8 +4,7 @@ import time
 
 import pytest
 
-from tessera.node.regions import read_region
-from tests.native.machines import CONTEXT_MIB, MIB, end, first_lines
+from tests.native.machines import CONTEXT_MIB, MIB, end, first_lines, region_at
 
 LIMIT_MIB, SPILL_MIB = 2_000, 400
 ROOM_MIB = LIMIT_MIB - CONTEXT_MIB
@@ -97,7 +96,7 @@ def test_what_is_spilled_is_counted_under_a_name_of_its_own(container):
     region = container.directory / "region"
     with container.taker("fill", STEP_MIB) as program:
         first_lines([program])
-        held = {card.uuid: card.used_bytes for card in read_region(region).cards}
+        held = {card.uuid: card.used_bytes for card in region_at(region).cards}
         end([program])
     uuid = container.machine.uuids[0]
     assert held == {uuid: LIMIT_MIB * MIB, f"host-{uuid.removeprefix('GPU-')}": SPILL_MIB * MIB}

@@ -9,11 +9,10 @@ from contextlib import ExitStack
 
 import pytest
 
-from tessera.node.regions import read_region
 from tessera.vendors.loading import load_catalogue
 from tessera.vendors.simulated import parse_plan, simulate
 from tessera.vendors.simulated_driver import write_cards
-from tests.native.machines import CONTEXT_MIB, LIBRARIES, MIB, PATIENCE_S, TAKER, end, first_lines
+from tests.native.machines import CONTEXT_MIB, LIBRARIES, MIB, PATIENCE_S, TAKER, end, first_lines, region_at
 
 LIMIT_MIB = 2_000
 ROOM_MIB = LIMIT_MIB - CONTEXT_MIB
@@ -233,7 +232,7 @@ for program in programs: program.wait()
     with machine.execute([sys.executable, "-c", crowd], **environment) as program:
         assert first_lines([program] * 1_000) == ["2"] * 1_000
         assert machine.held_mib() == 1_000 * (2 + 2)
-        region = read_region(container.directory / "region")
+        region = region_at(container.directory / "region")
         program.communicate(timeout=PATIENCE_S)
     assert len({process.pid for process in region.processes}) == 1_000
     assert region.cards[0].used_bytes == 1_000 * (2 + GUESSED_CONTEXT_MIB + BLIND_MARGIN_MIB) * MIB

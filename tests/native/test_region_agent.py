@@ -6,8 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tessera.node.regions import read_region
-from tests.native.machines import CONTEXT_MIB, end, first_lines
+from tests.native.machines import CONTEXT_MIB, end, first_lines, region_at
 
 LIMIT_MIB = 2_000
 ROOM_MIB = LIMIT_MIB - CONTEXT_MIB
@@ -45,7 +44,7 @@ def agent(path, answer):
 def host_pid(container, **environment):
     with container.start(HOLD, **environment) as program:
         assert first_lines([program])[-1] == "0"
-        (process,) = read_region(container.directory / "region").processes
+        (process,) = region_at(container.directory / "region").processes
         assert process.pid == program.pid
         end([program])
     return process.host_pid
@@ -103,7 +102,7 @@ def test_a_child_asks_for_its_own_number(container, tmp_path):
         script = "import os\nassert alloc(2) == 0\nif os.fork() == 0: print(alloc(2), flush=True) or input()\nos.wait()"
         with container.start(script, TESSERA_AGENT=str(tmp_path / "socket")) as program:
             assert first_lines([program]) == ["0"]
-            processes = read_region(container.directory / "region").processes
+            processes = region_at(container.directory / "region").processes
             assert [process.host_pid for process in processes] == [4242, 4242]
             assert len({process.pid for process in processes}) == 2
             program.communicate("\n")

@@ -3,11 +3,10 @@
 import pytest
 
 from tessera.node.regions import MOST_CARDS as CARDS
-from tessera.node.regions import read_region
 from tessera.vendors.loading import load_catalogue
 from tessera.vendors.simulated import parse_plan, simulate
 from tessera.vendors.simulated_driver import write_cards
-from tests.native.machines import CONTEXT_MIB, Container, Machine
+from tests.native.machines import CONTEXT_MIB, Container, Machine, region_at
 
 LIMIT_MIB = 1_000
 ROOM_MIB = LIMIT_MIB - CONTEXT_MIB
@@ -30,7 +29,7 @@ print(memory.total // MIB, cuda.memory_mib(0), cuda.memory_mib(1))
 """
     assert container.run(script) == f"{LIMIT_MIB} {LIMIT_MIB} 500"
     assert container.filled_mib(10) == ROOM_MIB
-    assert len(read_region(container.directory / "region").cards) == 2, "each is known under one name only"
+    assert len(region_at(container.directory / "region").cards) == 2, "each is known under one name only"
 
 
 @pytest.fixture

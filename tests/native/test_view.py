@@ -8,8 +8,8 @@ from contextlib import ExitStack
 
 import pytest
 
-from tessera.node.regions import HEAD, read_region
-from tests.native.machines import CONTEXT_MIB, MIB, PATIENCE_S, TAKER, end, first_lines
+from tessera.node.regions import HEAD
+from tests.native.machines import CONTEXT_MIB, MIB, PATIENCE_S, TAKER, end, first_lines, region_at
 
 LIMIT_MIB = 2_000
 UNINITIALIZED, INVALID_ARGUMENT, INSUFFICIENT_SIZE = 1, 2, 7
@@ -152,12 +152,12 @@ def test_a_container_with_a_share_is_shown_how_much_of_the_card_it_uses_itself(c
 
 def test_the_agent_finds_the_limit_and_the_refusals_in_the_region(container):
     container.filled_mib(50)
-    (card,) = read_region(container.directory / "region").cards
+    (card,) = region_at(container.directory / "region").cards
     assert (card.uuid, card.limit_bytes, card.refusals) == (container.machine.uuids[0], LIMIT_MIB * MIB, 1)
     container.limit(1_000)
     container.filled_mib(50)
-    (card,) = read_region(container.directory / "region").cards
+    (card,) = region_at(container.directory / "region").cards
     assert (card.limit_bytes, card.refusals) == (1_000 * MIB, 2)
     container.limit(0)
     container.run("print(alloc(2))")
-    assert read_region(container.directory / "region").cards[0].limit_bytes == 0
+    assert region_at(container.directory / "region").cards[0].limit_bytes == 0

@@ -1,18 +1,19 @@
 """Tenants of a simulated card that keep it busy, and what each got of its time."""
 
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
 
-from tests.native.machines import LIBRARY, PATIENCE_S, ROOT, Machine
+from tessera.node.regions import RegionCard
+from tests.native.machines import LIBRARY, PATIENCE_S, ROOT, Machine, region_at
 
 WORKER = ROOT / "build/native/probe/worker"
 WINDOW_NS = 100_000_000
 WARM_WINDOWS = 5
-FIGURES = 64 + 48
-"""Where the first card's figures begin in a region, after its UUID."""
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -50,10 +51,15 @@ class Tenant(NamedTuple):
         whole.rename(self.directory / "limits")
 
     def work(
-        self, seconds: float, microseconds: float, mode: str = "kernel", depth: int = 4, **environment: str
+        self,
+        seconds: float,
+        microseconds: float,
+        mode: str = "kernel",
+        depth: int = 4,
+        environment: Mapping[str, str] = MappingProxyType({}),
     ) -> subprocess.Popen[str]:
         command = [str(WORKER), str(seconds), str(int(microseconds * 1000)), str(depth), mode]
-        return self.machine.execute(command, **self.environment | environment)
+        return self.machine.execute(command, **self.environment | dict(environment))
 
     def start(self, script: str, **environment: str) -> subprocess.Popen[str]:
         return self.machine.start(f"from tests.native.launching import *\n{script}", **self.environment | environment)
@@ -64,10 +70,9 @@ class Tenant(NamedTuple):
         assert program.returncode == 0, output
         return output.strip()
 
-    def figure(self, place: int) -> int:
-        """3: GPU time, 4: throttled time, both in nanoseconds."""
-        at = FIGURES + 8 * place
-        return int.from_bytes((self.directory / "region").read_bytes()[at : at + 8], "little")
+    def told(self) -> RegionCard:
+        """What the agent is told of the first card."""
+        return region_at(self.directory / "region").cards[0]
 
 
 def report_of(program: subprocess.Popen[str]) -> Report:
