@@ -112,5 +112,7 @@ def test_the_library_of_a_vendor_is_loaded_into_containers_and_told_their_limits
         ("iluvatar", "told CUDA_MEM_LIMIT_0 8192m\ntold CUDA_CORE_LIMIT 25\nran\n"),
         ("ascend", "told NPU_MEM_QUOTA 5000\ntold NPU_PRIORITY 25\nran\n"),
     ):
-        runs = makers_node.wait_until(lambda name=name: makers_node.runs_of(makers_node.pods()[name], "main"), "run")
-        assert runs == [told]
+        makers_node.wait_until(
+            lambda name=name, told=told: makers_node.runs_of(makers_node.pods()[name], "main") == [told],
+            f"{name} to say what its library was told",
+        )
