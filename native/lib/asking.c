@@ -6,7 +6,6 @@
 #include "compute.h"
 
 #define DEPTH_NS (4 * MILLISECOND)              /* of work under way, beyond which a process gets no further ahead */
-#define PATIENCE_NS (50 * MILLISECOND)          /* with work under way that does not end */
 
 static int64_t until_frame(const gate_t *gate, int64_t t) {
     int64_t frame = budget_frame_ns(&gate->tenancy, t);
@@ -56,7 +55,8 @@ verdict_t gate_ask(gate_t *gate, const cost_t *cost, int64_t t, int64_t waited) 
     int has_rivals = tenant_has_rivals(tenancy, t);
     int may_spend = has_budget(gate, cost, t, in_flight, waited) || (gate->is_generous && !has_rivals);
     if (turns_are_needed(tenancy, t)) {
-        verdict_t verdict = ask_for_turn(gate, t, in_flight, may_spend, has_rivals);
+        int64_t counted = waited > PATIENCE_NS ? 0 : in_flight;
+        verdict_t verdict = ask_for_turn(gate, t, counted, may_spend, has_rivals);
         if (verdict.answer != GO)
             return verdict;
     } else {

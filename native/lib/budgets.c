@@ -11,7 +11,6 @@
 #define LONGEST_CREDIT_NS (1000 * MILLISECOND)
 #define WORST_DEBT_NS (1000 * MILLISECOND)
 #define FULL_PERCENT 98                 /* the rest of a card that is full pays for the handing over */
-#define SHARING_NS (200 * MILLISECOND)          /* for the sum of shares, which should not change with every pause */
 
 /* Where turns are taken each has one in a frame, so frames must be long. Otherwise they are as short as kernels let
    them be, because nobody waits longer than a frame. */

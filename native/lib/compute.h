@@ -15,6 +15,10 @@
 #define MICROSECOND ((int64_t)1000)
 #define MILLISECOND ((int64_t)1000000)
 #define SEGMENT_NS (500 * MICROSECOND)
+#define MOST_LAUNCHES 256        /* in a segment */
+#define PATIENCE_NS (50 * MILLISECOND)          /* with work under way that does not end */
+#define LIMITS_NS (10 * MILLISECOND)            /* after which they are read again */
+#define SHARING_NS (200 * MILLISECOND)          /* of tenants that share: it should not change with every pause */
 #define SHORTEST_NAP_NS (10 * MICROSECOND)
 #define LONGEST_NAP_NS (2 * MILLISECOND)
 
@@ -127,6 +131,7 @@ typedef struct {
     CUevent begin, end;
     int64_t opened_ns, closed_ns;       /* of the host, when the events were recorded */
     int64_t expected_ns;
+    int launches;
     part_t parts[MOST_PARTS];
     int part_count;
     uint8_t is_measured, is_first, is_sampled;  /* has events; has a launch of unknown cost; was held back before */
@@ -148,13 +153,15 @@ typedef struct lane {
     segment_t segments[LANE_SEGMENTS];
     unsigned int head, tail;    /* the open one, if any, is at head */
     int is_open;
+    int pending;                /* launches whose end was not seen yet */
+    int is_launching;           /* a launch is on its way that its own thread closes the segment after */
     int64_t left_ns, until_ns;  /* the open segment takes launches as long as both last */
     int64_t used_ns;            /* last, for finding one to give to another stream */
 } lane_t;
 
 #define COST_ROOM 1024           /* a power of two */
-#define MOST_LANES 64
-#define MOST_TIMELINES 8
+#define MOST_LANES 256
+#define MOST_TIMELINES 64
 
 /* A card as this process uses it. All under the mutex. */
 typedef struct gate {
@@ -171,8 +178,8 @@ typedef struct gate {
     timeline_t timelines[MOST_TIMELINES];
     int64_t in_flight_ns;
     int64_t done_ns;            /* when the last known work was done */
-    int64_t launched_ns;
-    int waiting;                /* launches that wait */
+    _Atomic int64_t launched_ns;
+    _Atomic int waiting;        /* launches that wait */
     /* Since window_ns: what the card did for this process, and what the process did itself and waited for the card. */
     int64_t window_ns;
     double window_cost, window_host, window_blocked, demand;
@@ -257,6 +264,9 @@ void gate_leave(lane_t *lane);
 /* What goes to the stream now takes no time of the card's processors. */
 void gate_set_apart(CUstream stream);
 
+/* The calling thread is about to wait for the card: what it has launched last ends here, and nothing is held back. */
+void gate_pause(void);
+
 /* Read anew what the tile says. Returns whether launches on the card must ask. */
 int gate_refresh(gate_t *gate, int64_t t);
 
@@ -311,6 +321,9 @@ void gate_begin_anew(gate_t *gate, int64_t t);
 /* ---- timekeeper.c ---- */
 
 void timekeeper_wake(void);
+
+/* Whether there is somebody to let go of a sample. */
+int timekeeper_runs(void);
 
 /* ---- mps.c ---- */
 

@@ -23,10 +23,12 @@ typedef struct {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static CUcontext primaries[MOST_DEVICES];       /* as far as they were made here */
+static int retains[MOST_DEVICES];
 
 void forget_contexts(void) {
     pthread_mutex_init(&mutex, NULL);
     memset(primaries, 0, sizeof primaries);
+    memset(retains, 0, sizeof retains);
 }
 
 static CUresult begin_context(birth_t *birth, int card) {
@@ -132,6 +134,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     pthread_mutex_lock(&mutex);
     CUresult result = is_active(device) ? CALL(cuDevicePrimaryCtxRetain, context, device)
                                         : make_primary(context, device, card);
+    retains[device] += result == CUDA_SUCCESS;
     pthread_mutex_unlock(&mutex);
     return result;
 }
@@ -145,23 +148,29 @@ static CUresult look_after(CUdevice device, CUresult result) {
     return result;
 }
 
-static CUcontext primary_of(CUdevice device) {
-    return device < 0 || device >= MOST_DEVICES ? NULL : primaries[device];
+/* Before a release or a reset: what is measured in the context ends, unless others have it still. */
+static void prepare_end(CUdevice device, int is_reset) {
+    if (device < 0 || device >= MOST_DEVICES || !primaries[device])
+        return;
+    if (!is_reset && retains[device] > 0)
+        retains[device]--;
+    if (is_reset || retains[device] == 0)
+        lanes_drop_context(primaries[device]);
 }
 
-#define END_PRIMARY(name)                                                                                              \
+#define END_PRIMARY(name, is_reset)                                                                                    \
     CUresult name(CUdevice device) {                                                                                   \
         pthread_mutex_lock(&mutex);                                                                                    \
-        lanes_drop_context(primary_of(device));                                                                        \
+        prepare_end(device, is_reset);                                                                                 \
         CUresult result = look_after(device, CALL(name, device));                                                      \
         pthread_mutex_unlock(&mutex);                                                                                  \
         return result;                                                                                                 \
     }
 
-END_PRIMARY(cuDevicePrimaryCtxRelease)
-END_PRIMARY(cuDevicePrimaryCtxRelease_v2)
-END_PRIMARY(cuDevicePrimaryCtxReset)
-END_PRIMARY(cuDevicePrimaryCtxReset_v2)
+END_PRIMARY(cuDevicePrimaryCtxRelease, 0)
+END_PRIMARY(cuDevicePrimaryCtxRelease_v2, 0)
+END_PRIMARY(cuDevicePrimaryCtxReset, 1)
+END_PRIMARY(cuDevicePrimaryCtxReset_v2, 1)
 
 /* ---- other contexts ------------------------------------------------------------------------------------------- */
 

@@ -16,7 +16,11 @@ static int is_collective(const void *what) {
     const char *name = NULL;
     int is_known = (real.cuFuncGetName && real.cuFuncGetName(&name, what) == CUDA_SUCCESS) ||
                    (real.cuKernelGetName && real.cuKernelGetName(&name, what) == CUDA_SUCCESS);
-    return is_known && name && strncmp(name, "nccl", 4) == 0;
+    if (!is_known || name == NULL)
+        return 0;
+    if (strncmp(name, "_Z", 2) == 0)    /* of C++: the length of the name comes first */
+        name += 2 + strspn(name + 2, "0123456789");
+    return strncmp(name, "nccl", 4) == 0;
 }
 
 cost_t *cost_of(gate_t *gate, launched_t kind, const void *what, uint64_t size) {

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-#define LIMITS_NS (10 * MILLISECOND)
 
 static _Atomic(gate_t *) gates[MOST_CARDS];
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
@@ -139,17 +138,25 @@ lane_t *gate_enter(CUstream stream, launched_t kind, const void *what, uint64_t 
     if (gate_rests_for_good(gate))
         return NULL;
     pthread_mutex_lock(&gate->mutex);
+    if (lane->timeline == NULL || lane->stream != stream) {     /* it was dropped meanwhile */
+        pthread_mutex_unlock(&gate->mutex);
+        return NULL;
+    }
     cost_t *cost = cost_of(gate, kind, what, size);
     if (gate->rest_until_ms && gate_goes_on_resting(lane, cost)) {
         pthread_mutex_unlock(&gate->mutex);
         return NULL;
     }
     int64_t t = now_ns();
-    int is_within = lane->is_open && t < lane->until_ns && cost->seen && lane->left_ns >= (int64_t)cost->ns;
+    int is_within = lane->is_open && t < lane->until_ns && cost->seen && lane->left_ns >= (int64_t)cost->ns &&
+                    lane->segments[lane->head % LANE_SEGMENTS].launches < MOST_LAUNCHES;
     int is_measured = is_within || gate_wait(lane, cost, t), is_to_close = 0;
     if (is_measured) {
-        segment_add(lane, cost, t);
+        segment_add(lane, cost, is_within ? t : now_ns());
         is_to_close = cost->seen == 0 || lane->segments[lane->head % LANE_SEGMENTS].expected_ns >= SEGMENT_NS;
+        lane->is_launching |= is_to_close;
+    } else if (!gate->rest_until_ms) {
+        gate_pay(gate, (int64_t)cost->ns);
     }
     pthread_mutex_unlock(&gate->mutex);
     return is_to_close ? lane : NULL;
@@ -158,9 +165,17 @@ lane_t *gate_enter(CUstream stream, launched_t kind, const void *what, uint64_t 
 void gate_leave(lane_t *lane) {
     capture_guard_t guard = captures_guard();
     pthread_mutex_lock(&lane->gate->mutex);
+    lane->is_launching = 0;
     segment_close(lane, now_ns());
     pthread_mutex_unlock(&lane->gate->mutex);
     captures_unguard(guard);
+}
+
+void gate_pause(void) {
+    lane_t *lane = self.generation == atomic_load(&generation) ? self.lane : NULL;
+    if (lane && lane->is_open && !captures_open)
+        gate_leave(lane);
+    sample_let_go();
 }
 
 void gate_set_apart(CUstream stream) {

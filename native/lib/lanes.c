@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a lane whose stream was destroyed: what is under way on it is seen to its end. */
+#define GONE_STREAM ((CUstream)(uintptr_t)-1)
+
 static timeline_t *timeline_of(gate_t *gate, CUcontext context) {
     for (int one = 0; one < MOST_TIMELINES; one++)
         if (gate->timelines[one].context == context)
@@ -43,8 +46,15 @@ static int is_of(const lane_t *lane, CUstream stream, CUcontext context) {
     return lane->timeline && lane->timeline->context == context;
 }
 
+static int is_idle(const lane_t *lane) {
+    return !lane->is_open && lane->head == lane->tail && !lane->is_launching;
+}
+
 static lane_t *new_lane(gate_t *gate) {
     lane_t *oldest = NULL;
+    for (int one = 0; one < gate->lane_count; one++)
+        if (gate->lanes[one]->stream == GONE_STREAM && is_idle(gate->lanes[one]))
+            return gate->lanes[one];
     if (gate->lane_count < MOST_LANES) {
         lane_t *lane = calloc(1, sizeof *lane);
         if (lane)
@@ -52,8 +62,7 @@ static lane_t *new_lane(gate_t *gate) {
         return lane;
     }
     for (int one = 0; one < gate->lane_count; one++)
-        if (!gate->lanes[one]->is_open && gate->lanes[one]->head == gate->lanes[one]->tail &&
-            (oldest == NULL || gate->lanes[one]->used_ns < oldest->used_ns))
+        if (is_idle(gate->lanes[one]) && (oldest == NULL || gate->lanes[one]->used_ns < oldest->used_ns))
             oldest = gate->lanes[one];
     if (oldest)
         lanes_forget();
@@ -78,7 +87,7 @@ static void drop(lane_t *lane) {
     empty(lane);
     destroy_events(lane);
     lane->timeline = NULL;
-    lane->stream = NULL;
+    lane->stream = GONE_STREAM;
     lanes_forget();
 }
 
@@ -95,8 +104,8 @@ void lanes_drop_stream(CUstream stream) {
         FOR_LANES(gate, lane)
             if (lane->timeline && lane->stream == stream) {
                 segment_close(lane, now_ns());
-                segments_collect(gate, now_ns());
-                drop(lane);
+                lane->stream = GONE_STREAM;
+                lanes_forget();
             }
         pthread_mutex_unlock(&gate->mutex);
     }

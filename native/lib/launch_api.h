@@ -8,6 +8,8 @@
 #define CUDA_ERROR_NOT_READY ((CUresult)600)
 #define LEGACY_STREAM ((CUstream)1)
 #define PER_THREAD_STREAM ((CUstream)2)
+#define POINTER_MEMORY_TYPE 2
+#define MEMORY_OF_CARD 2
 #define HOST_PORTABLE 1u
 #define HOST_MAPPED 2u
 #define WAIT_UNTIL_GREATER_OR_EQUAL 0u
@@ -54,6 +56,15 @@ API CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count
 API CUresult cuMemsetD16Async_ptsz(CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
 API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
 API CUresult cuMemsetD32Async_ptsz(CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
+
+API CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes);
+API CUresult cuMemcpyDtoD_v2_ptds(CUdeviceptr to, CUdeviceptr from, size_t bytes);
+API CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count);
+API CUresult cuMemsetD8_v2_ptds(CUdeviceptr to, unsigned char value, size_t count);
+API CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count);
+API CUresult cuMemsetD16_v2_ptds(CUdeviceptr to, unsigned short value, size_t count);
+API CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned int value, size_t count);
+API CUresult cuMemsetD32_v2_ptds(CUdeviceptr to, unsigned int value, size_t count);
 
 API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
 API CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
@@ -103,6 +114,7 @@ CUresult cuMemHostAlloc(void **memory, size_t bytes, unsigned int flags);
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *address, void *memory, unsigned int flags);
 CUresult cuCtxSetCurrent(CUcontext context);
 CUresult cuFuncGetName(const char **name, const void *function);
+CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr pointer);
 CUresult cuKernelGetName(const char **name, const void *kernel);
 
 #endif

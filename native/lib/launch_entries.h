@@ -25,6 +25,14 @@
     ENTRY(cuMemsetD16Async_ptsz)                                                                                       \
     ENTRY(cuMemsetD32Async)                                                                                            \
     ENTRY(cuMemsetD32Async_ptsz)                                                                                       \
+    ENTRY(cuMemcpyDtoD_v2)                                                                                             \
+    ENTRY(cuMemcpyDtoD_v2_ptds)                                                                                        \
+    ENTRY(cuMemsetD8_v2)                                                                                               \
+    ENTRY(cuMemsetD8_v2_ptds)                                                                                          \
+    ENTRY(cuMemsetD16_v2)                                                                                              \
+    ENTRY(cuMemsetD16_v2_ptds)                                                                                         \
+    ENTRY(cuMemsetD32_v2)                                                                                              \
+    ENTRY(cuMemsetD32_v2_ptds)                                                                                         \
     ENTRY(cuMemcpyHtoDAsync_v2)                                                                                        \
     ENTRY(cuMemcpyHtoDAsync_v2_ptsz)                                                                                   \
     ENTRY(cuMemcpyDtoHAsync_v2)                                                                                        \
@@ -70,6 +78,7 @@
     ENTRY(cuMemHostGetDevicePointer_v2)                                                                                \
     ENTRY(cuCtxSetCurrent)                                                                                             \
     ENTRY(cuFuncGetName)                                                                                               \
+    ENTRY(cuPointerGetAttribute)                                                                                       \
     ENTRY(cuKernelGetName)
 
 #endif

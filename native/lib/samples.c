@@ -18,6 +18,7 @@
 
 static struct {
     _Atomic int is_taken;       /* one at a time */
+    pthread_mutex_t mutex;      /* while one begins, and while its flag goes */
     CUcontext context;          /* that the flag was made in */
     _Atomic uint32_t *flag;
     CUdeviceptr address;
@@ -25,7 +26,7 @@ static struct {
     _Atomic(lane_t *) lane;     /* that is held; known last, when there is something to let go */
     _Atomic int64_t since_ns;
     int is_impossible;
-} held;
+} held = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static int make_flag(CUcontext context) {
     void *memory = NULL;
@@ -62,19 +63,23 @@ static int hold_back(lane_t *lane) {
 int sample_begin(lane_t *lane, int64_t t) {
     gate_t *gate = lane->gate;
     int nobody = 0;
-    if (held.is_impossible || t - gate->sampled_ns < spacing(gate) || captures_open ||
+    if (held.is_impossible || !timekeeper_runs() || t - gate->sampled_ns < spacing(gate) || captures_open ||
         !atomic_compare_exchange_strong(&held.is_taken, &nobody, 1))
         return 0;
     gate->sampled_ns = t;
     gate->samples++;
     gate->wants_sample = 0;
-    if (hold_back(lane)) {
-        atomic_store(&held.is_taken, 0);
-        return 0;
-    }
+    pthread_mutex_lock(&held.mutex);
+    int is_held = hold_back(lane) == 0;
     atomic_store(&held.since_ns, t);
-    atomic_store(&held.lane, lane);
-    return 1;
+    if (is_held)
+        atomic_store(&held.lane, lane);
+    else
+        atomic_store(&held.is_taken, 0);
+    pthread_mutex_unlock(&held.mutex);
+    if (!timekeeper_runs())
+        sample_let_go();
+    return is_held;
 }
 
 /* Returns whether this call did. */
@@ -100,10 +105,13 @@ int64_t sample_since(void) {
 
 void forget_sample(void) {
     memset(&held, 0, sizeof held);
+    pthread_mutex_init(&held.mutex, NULL);
 }
 
 void sample_forget_context(CUcontext context) {
+    pthread_mutex_lock(&held.mutex);
     sample_let_go();
     if (held.flag && held.context == context)
-        held.flag = NULL;       /* it went with its context */
+        held.flag = NULL;       /* it goes with its context */
+    pthread_mutex_unlock(&held.mutex);
 }

@@ -36,6 +36,7 @@ void segment_open(lane_t *lane, int64_t t, int64_t room_ns) {
     lane->left_ns = room_ns;
     lane->until_ns = t + SEGMENT_NS;
     segment->expected_ns = 0;
+    segment->launches = 0;
     segment->part_count = 0;
     segment->is_first = 0;
     segment->is_sampled = 0;
@@ -54,6 +55,8 @@ void segment_add(lane_t *lane, cost_t *cost, int64_t t) {
     cost->is_awaited = cost->seen == 0;
     segment->is_first |= cost->is_awaited;
     segment->expected_ns += ns;
+    segment->launches++;
+    lane->pending++;
     lane->left_ns -= ns;
     lane->used_ns = t;
     lane->gate->in_flight_ns += ns;
@@ -63,6 +66,7 @@ void segment_add(lane_t *lane, cost_t *cost, int64_t t) {
 void segment_write_off(lane_t *lane, segment_t *segment) {
     for (int one = 0; one < segment->part_count; one++)
         segment->parts[one].cost->is_awaited = 0;
+    lane->pending -= segment->launches;
     lane->gate->in_flight_ns -= segment->expected_ns;
     gate_pay(lane->gate, segment->expected_ns);
 }
@@ -80,7 +84,7 @@ void segment_close(lane_t *lane, int64_t t) {
     if (!lane->is_open)
         return;
     int has_work = segment->part_count > 0 || segment->is_first, has_room = lane->head - lane->tail < LANE_SEGMENTS - 1;
-    if (!has_work || !has_room || !segment->is_measured || !can_record(lane) ||
+    if (!has_work || !has_room || !segment->is_measured || lane->timeline == NULL || !can_record(lane) ||
         real.cuEventRecord(segment->end, lane->stream) != CUDA_SUCCESS) {
         segment_abandon(lane);
         return;
@@ -155,6 +159,8 @@ static double judge(gate_t *gate, segment_t *segment, double elapsed, double end
     }
     if (is_disturbed ? is_backlogged : elapsed < expected)
         learn(segment, elapsed, 1);
+    else if (!is_disturbed && late_end > expected)      /* so long at least it took after the last launch */
+        learn(segment, late_end < elapsed ? late_end : elapsed, 0);
     gate->wants_sample = 1;
     if (is_disturbed)
         return elapsed < expected ? elapsed : expected;
@@ -172,6 +178,7 @@ static void settle(lane_t *lane, segment_t *segment, int64_t t) {
     double end = place_on_timeline(lane->timeline, segment, elapsed, t);
     int is_disturbed = tenant_is_disturbed(&gate->tenancy, t);
     double cost = judge(gate, segment, elapsed, end, is_disturbed);
+    lane->pending -= segment->launches;
     gate->in_flight_ns -= segment->expected_ns;
     gate->done_ns = (int64_t)end;
     gate_pay(gate, (int64_t)cost);

@@ -12,7 +12,6 @@
 #define LOCK_BYTE 0
 #define MEMBER_BYTE(member) (1 + (member))
 #define ACTIVE_NS (60 * MILLISECOND)
-#define SHARING_NS (200 * MILLISECOND)  /* for the sum of shares, which should not change with every pause */
 #define PRIORITY_NS (30 * MILLISECOND)
 #define WAITER_NS (6 * MILLISECOND)
 #define MEMBER_NS (100 * MILLISECOND)

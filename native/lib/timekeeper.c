@@ -18,7 +18,7 @@
 #define SLEEP_AFTER_NS (50 * MILLISECOND)
 
 static _Atomic uint32_t is_awake;
-static _Atomic int is_started, is_over;
+static _Atomic int is_started, is_running, is_over;
 
 /* Returns whether there is reason to look again soon. */
 static int look_after(gate_t *gate, int64_t t) {
@@ -27,7 +27,8 @@ static int look_after(gate_t *gate, int64_t t) {
         return 1;
     for (int one = 0; one < gate->lane_count; one++) {
         lane_t *lane = gate->lanes[one];
-        if (lane->is_open && lane->timeline && real.cuCtxSetCurrent(lane->timeline->context) == CUDA_SUCCESS)
+        if (lane->is_open && lane->timeline && !lane->is_launching &&
+            real.cuCtxSetCurrent(lane->timeline->context) == CUDA_SUCCESS)
             segment_close(lane, t);
     }
     segments_collect(gate, t);
@@ -86,17 +87,21 @@ static void *keep_time(void *nothing) {
     return NULL;
 }
 
-/* At exit the driver goes away under whoever uses it. */
+int timekeeper_runs(void) {
+    return atomic_load(&is_running);
+}
+
+/* At exit the driver goes away under whoever uses it. Nothing is locked: the program may have been interrupted. */
 static void stop(void) {
+    atomic_store(&is_running, 0);
     atomic_store(&is_over, 1);
     sample_let_go();
     for (int card = 0; card < MOST_CARDS; card++) {
         gate_t *gate = gate_at(card);
         if (gate == NULL || gate->tenancy.file == NULL)
             continue;
-        pthread_mutex_lock(&gate->mutex);
-        turn_end(&gate->tenancy, now_ns());
-        pthread_mutex_unlock(&gate->mutex);
+        if (tenant_in_flight(&gate->tenancy, 0, now_ns()) <= 0)
+            turn_end(&gate->tenancy, now_ns());
     }
 }
 
@@ -106,8 +111,10 @@ static void start(void) {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (pthread_create(&thread, NULL, keep_time, NULL) == 0)
+    if (pthread_create(&thread, NULL, keep_time, NULL) == 0) {
         pthread_detach(thread);
+        atomic_store(&is_running, 1);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     atexit(stop);
 }
@@ -125,5 +132,6 @@ void timekeeper_wake(void) {
 void forget_timekeeper(void) {
     atomic_store(&is_awake, 0);
     atomic_store(&is_started, 0);
+    atomic_store(&is_running, 0);
     atomic_store(&is_over, 0);
 }

@@ -5,7 +5,6 @@
 
 #define LEAD_NS (100 * MICROSECOND)             /* before its turn ends the next tenant is woken */
 #define LOOKS_BEFORE_NAP 4
-#define LIMITS_NS (10 * MILLISECOND)
 
 static int64_t within(int64_t ns, int64_t least, int64_t most) {
     return ns < least ? least : ns > most ? most : ns;
@@ -49,6 +48,13 @@ static void hand_over(gate_t *gate, int64_t t, int *looks) {
         segments_collect(gate, t);
 }
 
+/* What this process has launched on other streams must come to an end that somebody sees. */
+static void close_segments(gate_t *gate, int64_t t) {
+    for (int one = 0; one < gate->lane_count; one++)
+        if (!gate->lanes[one]->is_launching)
+            segment_close(gate->lanes[one], t);
+}
+
 static void open_segment(lane_t *lane, const cost_t *cost, int64_t t) {
     gate_t *gate = lane->gate;
     int64_t room = atomic_load(&gate->tenancy.own->budget_ns) - gate->in_flight_ns;
@@ -60,6 +66,12 @@ static void open_segment(lane_t *lane, const cost_t *cost, int64_t t) {
     segment_open(lane, t, room);
     if (is_held)
         lane->until_ns = t + SAMPLE_NS;
+}
+
+/* An event on a stream that is full waits until there is room, with the gate's mutex held. So a stream gets none that
+   is not known to have room. */
+static int is_full(const lane_t *lane) {
+    return lane->pending > 2 * MOST_LAUNCHES || lane->head - lane->tail >= LANE_SEGMENTS - 1;
 }
 
 int gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
@@ -76,8 +88,11 @@ int gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
             gate_refresh(gate, t);
         segments_collect(gate, t);
         verdict_t verdict = gate_ask(gate, cost, t, t - began);
+        if (verdict.answer == GO && is_full(lane) && t - began < PATIENCE_NS)
+            verdict = (verdict_t){NAP, SHORTEST_NAP_NS};
         if (verdict.answer == GO)
             break;
+        close_segments(gate, t);
         if (verdict.answer == HAND_OVER)
             hand_over(gate, t, &looks);
         else if (verdict.answer == LISTEN)
@@ -85,16 +100,15 @@ int gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
         else
             nap(gate, verdict.ns);
         throttled += verdict.answer == NAP ? 0 : now_ns() - t;
-        if (lane->is_open)              /* another thread has gone meanwhile, on the same stream */
-            segment_close(lane, now_ns());
     }
+    segment_close(lane, t);             /* of another thread that has gone meanwhile, on the same stream */
     gate->waiting--;
     if (throttled)
         atomic_fetch_add(&region_figures(gate->card)->throttled_ns, (uint64_t)throttled);
     demand_skip_to(t);
     if (gate->share == 0)
         gate_rest(gate, t);
-    int is_measured = gate->rest_until_ms == 0;
+    int is_measured = gate->rest_until_ms == 0 && lane->timeline && !is_full(lane);     /* its context may have gone */
     if (is_measured)
         open_segment(lane, cost, t);
     timekeeper_wake();

@@ -12,7 +12,7 @@ static inline int is_gated(void) {
 #define WAITING(call)                                                                                                  \
     if (!is_gated())                                                                                                   \
         return call;                                                                                                   \
-    sample_let_go();                                                                                                   \
+    gate_pause();                                                                                                      \
     int64_t began = now_ns();                                                                                          \
     CUresult result = call;                                                                                            \
     gate_was_blocked(now_ns() - began);                                                                                \
@@ -42,8 +42,6 @@ COPY(cuMemcpyHtoDAsync_v2, CUdeviceptr, const void *, of_all)
 COPY(cuMemcpyHtoDAsync_v2_ptsz, CUdeviceptr, const void *, of_thread)
 COPY(cuMemcpyDtoHAsync_v2, void *, CUdeviceptr, of_all)
 COPY(cuMemcpyDtoHAsync_v2_ptsz, void *, CUdeviceptr, of_thread)
-COPY(cuMemcpyAsync, CUdeviceptr, CUdeviceptr, of_all)
-COPY(cuMemcpyAsync_ptsz, CUdeviceptr, CUdeviceptr, of_thread)
 SHAPED_COPY(cuMemcpy2DAsync_v2, of_all)
 SHAPED_COPY(cuMemcpy2DAsync_v2_ptsz, of_thread)
 SHAPED_COPY(cuMemcpy3DAsync_v2, of_all)

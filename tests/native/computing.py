@@ -10,7 +10,7 @@ KERNELS = b"""
 .version 7.0
 .target sm_70
 .visible .entry spin(.param .u64 ns) { ret; }
-.visible .entry ncclDevKernel_AllReduce(.param .u64 ns) { ret; }
+.visible .entry _Z34ncclDevKernel_AllReduce_Sum_f32_RING(.param .u64 ns) { ret; }
 .visible .entry trap() { ret; }
 """
 """Of a simulated card the names are enough."""

@@ -13,7 +13,7 @@ from tests.native.looking import cuda as cuda
 HOST_MAPPED = 3
 lib = driver
 begin()
-spin, collective = kernel(b"spin"), kernel(b"ncclDevKernel_AllReduce")
+spin, collective = kernel(b"spin"), kernel(b"_Z34ncclDevKernel_AllReduce_Sum_f32_RING")
 
 
 def made(entry: str, *arguments: object) -> ctypes.c_void_p:
