@@ -34,6 +34,9 @@ def sources(tmp_path: Path) -> Path:
     (copy / "requirements").mkdir()
     for name in (*PROJECT_FILES, "requirements/runtime.txt"):
         shutil.copy(ROOT / name, copy / name)
+    for built in ROOT.glob("build/native/libtessera.so"):
+        (copy / "build/native").mkdir(parents=True)
+        shutil.copy(built, copy / "build/native")
     return copy
 
 
