@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,7 +46,7 @@ class GpuNode:
         fresh.replace(self.plan)
 
     def start_agent(self, **more: str) -> None:
-        """Start it, or start it anew with more flags."""
+        """Start it, or start it anew with more flags; from then on the kubelet admits pods with cards."""
         if "agent" in self.cluster.machine.programs:
             self.agent.stop()
         kubeconfig = self.cluster.control_plane.kubeconfig_for("agent", ["system:masters"])
@@ -60,6 +61,7 @@ class GpuNode:
         }
         command = [sys.executable, "-m", "tessera.apps.cli", "run", "agent"]
         self.cluster.machine.start("agent", [*command, *(f"--{key}={value}" for key, value in flags.items())])
+        self.wait_until(lambda: self.status_of(9394, "/readyz") == 200, "registered with by the agent")
 
     @property
     def agent(self) -> Program:
@@ -68,6 +70,16 @@ class GpuNode:
     @property
     def address(self) -> str:
         return self.cluster.machine.addresses.machine
+
+    def status_of(self, port: int, path: str) -> int:
+        """0, if nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://{self.address}:{port}{path}", timeout=5) as answer:
+                return answer.status
+        except urllib.error.HTTPError as refused:
+            return refused.code
+        except OSError:
+            return 0
 
     def metrics(self) -> str:
         with urllib.request.urlopen(f"http://{self.address}:9394/metrics", timeout=5) as answer:

@@ -1,8 +1,6 @@
 """A device plugin and an exporter as processes of their own, beside each other where an agent would be."""
 
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 
 import grpc
@@ -37,24 +35,14 @@ def pair(gpu_node_of_package: GpuNode) -> Iterator[GpuNode]:
     start(node, "device-plugin", str(control_plane.kubeconfig_for("plugin", ["system:masters"])), *plugin_flags)
     figures = ("--metrics=0.0.0.0:9394", "--inventory=0.0.0.0:9396")
     start(node, "exporter", str(control_plane.kubeconfig_for("exporter")), *figures)
-    node.wait_until(lambda: status_of(node, HEALTH_PORT, "/readyz") == 200, "the device plugin is registered")
-    node.wait_until(lambda: status_of(node, 9394, "/readyz") == 200, "the exporter knows the pods")
+    node.wait_until(lambda: node.status_of(HEALTH_PORT, "/readyz") == 200, "the device plugin is registered")
+    node.wait_until(lambda: node.status_of(9394, "/readyz") == 200, "the exporter knows the pods")
     yield node
     node.clear()
     for component in ("device-plugin", "exporter"):
         node.cluster.machine.programs[component].stop()
     kubectl("delete", "clusterrolebinding,clusterrole", "exporter")
     node.start_agent()
-
-
-def status_of(node: GpuNode, port: int, path: str) -> int:
-    try:
-        with urllib.request.urlopen(f"http://{node.address}:{port}{path}", timeout=5) as answer:
-            return answer.status
-    except urllib.error.HTTPError as refused:
-        return refused.code
-    except OSError:
-        return 0
 
 
 def limits_shown(node: GpuNode) -> dict[str, float]:
@@ -81,7 +69,7 @@ def test_a_pod_gets_its_cards_from_the_one_and_is_shown_by_the_other_until_it_is
     assert_sees_what_it_was_given(pair, pair.pods()["shared"])
     pair.wait_until(lambda: limits_shown(pair) == {"shared": 1234 * 2**20}, "shown to Prometheus")
     assert holders_told(pair) == [("shared", 1234)]
-    assert status_of(pair, HEALTH_PORT, "/metrics") == 404
+    assert pair.status_of(HEALTH_PORT, "/metrics") == 404
 
     pair.delete("shared")
     pair.wait_until(lambda: not limits_shown(pair), "shown no more")

@@ -105,11 +105,11 @@ class NodePlugin:
         self._servers: dict[str, PluginServer] = {}
 
     def is_ready(self) -> bool:
-        """The pods are known, and the tiles of every vendor with cards here are registered with the kubelet."""
+        """The pods are known, and the kubelet knows the tiles of every vendor with cards here."""
         vendors = {device.vendor for device in self.state.cards.inventory.devices}
         wanted = {kind.resource for kind in self._kinds if kind.vendor.name in vendors}
-        registered = {resource for resource, server in self._servers.items() if server.is_registered}
-        return self.state.pods.is_synced and wanted <= registered
+        heard = {resource for resource, server in self._servers.items() if server.is_heard}
+        return self.state.pods.is_synced and wanted <= heard
 
     def count_strays(self) -> int:
         return len(self._reconciliation.strays)

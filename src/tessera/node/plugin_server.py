@@ -37,6 +37,11 @@ class PluginServer:
         self._socket = kubelet.plugins / f"tessera-{self._resource.replace('/', '_')}.sock"
         self.is_registered = False
 
+    @property
+    def is_heard(self) -> bool:
+        """The kubelet knows our tiles: from now on it does not turn pods away for want of them."""
+        return self.is_registered and self._plugin.listeners > 0
+
     async def run(self) -> None:
         failures = 0
         while True:

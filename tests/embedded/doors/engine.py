@@ -12,6 +12,7 @@ from tessera.apps.api_server import HOST, RUNTIME, compose, keep_administrator, 
 from tessera.apps.serving import Listener, listen, serve_until
 from tessera.apps.working import running
 from tessera.embedded.access import User
+from tessera.embedded.controllers.collecting import Collector
 from tessera.embedded.controllers.endpoint_following import EndpointSlices
 from tessera.embedded.controllers.objects import SERVICES, SLICES
 from tessera.embedded.controllers.watching import Watching
@@ -127,8 +128,9 @@ async def running_engine(directory: Path) -> AsyncIterator[Engine]:
             fronts = ServiceFronts(services, recorder, runtime.refresh_names)
             site.nodes = Connections(runtime, services)
             works = (pods.run(), recorder.run(), watching.run(), slices.run(), fronts.run(), loop.run(runtime))
+            collector = Collector(client, watching)
             try:
-                async with running(*works):
+                async with running(*works, *collector.works()):
                     yield Engine(site, client, kubeconfig)
             finally:
                 await runtime.close()

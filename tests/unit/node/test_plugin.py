@@ -246,8 +246,11 @@ async def test_a_kubelet_that_stopped_listening_is_registered_with_again(bed: Be
     monkeypatch.setattr(plugin_server, "DEAF_S", 0.3)
     asked = await bed.kubelet.next_registration()
     async with bed.kubelet.calling(asked.endpoint) as plugin:
-        await anext(plugin.health())
         await eventually(lambda: bed.server.is_registered)
+        assert not bed.server.is_heard
+        await anext(plugin.health())
+        assert bed.server.is_heard
+    await eventually(lambda: not bed.server.is_heard)
     await bed.kubelet.next_registration()
 
 
