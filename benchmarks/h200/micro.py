@@ -7,7 +7,7 @@ costs more is below that noise on a real driver, so it is also measured over one
 from typing import Any
 
 from .bench import Bench
-from .programs import build_micro, build_stub, run_program
+from .programs import build_micro, run_program
 from .tables import Row
 from .tenants import Tenant, native_environment
 from .workers import Worker
@@ -16,7 +16,7 @@ TURNS = 8
 TORCH_TURNS = 4
 MOST_INIT_MS = 10
 CAP_PERCENT, CAP_MIB = 99, 64 << 10
-STUB_CARD = "GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a5a"
+STUB_CARD = "GPU-00000000-0000-0000-0000-000000000001"
 Environments = dict[str, dict[str, str]]
 
 
@@ -48,7 +48,7 @@ def fastest(bench: Bench, command: list[str], kinds: Environments, turns: int = 
 
 
 def measure_stub(bench: Bench, micro: str) -> list[Row]:
-    stub = str(build_stub(bench.scratch))
+    stub = str(bench.library.parent / "probe/stub")
     kinds = environments(bench, "stub", STUB_CARD)
     kinds = {kind: environment | {"LD_LIBRARY_PATH": stub} for kind, environment in kinds.items()}
     found = fastest(bench, [micro, "launch"], kinds)

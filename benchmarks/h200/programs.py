@@ -13,19 +13,10 @@ LONGEST_S = 60.0
 
 
 def build_micro(scratch: Path) -> Path:
-    return _build("micro.c", scratch / "programs/micro", ["-ldl"])
-
-
-def build_stub(scratch: Path) -> Path:
-    """Returns the directory in which a program finds it first."""
-    flags = ["-fPIC", "-shared", "-Wl,-soname,libcuda.so.1"]
-    return _build("stub.c", scratch / "programs/stub/libcuda.so.1", flags).parent
-
-
-def _build(source: str, target: Path, flags: list[str]) -> Path:
+    target = scratch / "programs/micro"
     target.parent.mkdir(parents=True, exist_ok=True)
     compiler = os.environ.get("CC") or shutil.which("cc") or "gcc"
-    subprocess.run([compiler, *FLAGS, "-o", str(target), str(SOURCES / source), *flags], check=True)
+    subprocess.run([compiler, *FLAGS, "-o", str(target), str(SOURCES / "micro.c"), "-ldl"], check=True)
     return target
 
 

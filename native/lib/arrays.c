@@ -1,7 +1,7 @@
 /* Arrays: the driver does not say what they take, so it is reckoned from their format. Those that are backed by memory
    of cuMemCreate are charged there. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 #define ARRAY_GRAIN ((uint64_t)64 << 10)
 

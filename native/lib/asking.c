@@ -46,9 +46,7 @@ verdict_t gate_ask(gate_t *gate, const cost_t *cost, int64_t t, int64_t waited) 
         return (verdict_t){YIELD, LONGEST_NAP_NS};
     atomic_store(&tenancy->own->active_ns, (uint64_t)t);
     note_kernel(tenancy->own, (uint64_t)cost->ns);
-    if (cost->is_collective)
-        return (verdict_t){GO, 0};
-    if (gate->share == 0)
+    if (cost->is_collective || gate->share == 0)
         return (verdict_t){GO, 0};
     budgets_refill(tenancy, t);
     int64_t in_flight = tenant_in_flight(tenancy, gate->in_flight_ns, t);

@@ -1,7 +1,7 @@
 /* What this process has of its cards, by address or handle. Sixteen tables with a lock each, open addressing, no holes:
    an entry that leaves lets the next ones move up. Tables grow by mapping, never through the program's allocator. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 #include <pthread.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* Code of a program: modules and libraries. The driver puts them on the card when they are loaded, or when one of their
    kernels is launched for the first time, and takes memory for it that nobody asked for. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 static CUresult begin_code(int card) {
     return card == NO_CARD ? CUDA_SUCCESS : upkeep_begin_code(card);

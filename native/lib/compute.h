@@ -199,9 +199,15 @@ gate_t *gate_of_card(int card);
 /* All of the following with the gate's mutex, unless it says otherwise. */
 lane_t *lane_of(gate_t *gate, CUstream stream, CUcontext context);
 
+/* End what is measured, but for launches that are on their way. */
+void lanes_close_segments(gate_t *gate, int64_t t);
+
 /* Threads must look for their lane anew. */
 void lanes_forget(void);
-void lanes_drop_stream(CUstream stream);        /* without the mutex */
+
+/* Without the mutex. The stream is about to go; the context is, or may be: what is measured there ends. */
+void lanes_drop_stream(CUstream stream);
+void lanes_drop_context(CUcontext context);
 
 /* Begin to measure on the lane, with room for launches of so much. */
 void segment_open(lane_t *lane, int64_t t, int64_t room_ns);
@@ -329,6 +335,9 @@ int timekeeper_runs(void);
 
 extern _Atomic int mps_is_used;
 
+/* Before cuInit. */
+void mps_prepare(void);
+
 /* ---- captures.c ---- */
 
 extern _Atomic int captures_open;
@@ -340,5 +349,12 @@ typedef struct {
 } capture_guard_t;
 capture_guard_t captures_guard(void);
 void captures_unguard(capture_guard_t guard);
+
+/* ---- in a forked child ---- */
+
+void forget_gates(void);
+void forget_timekeeper(void);
+void forget_sample(void);
+void forget_captures(void);
 
 #endif

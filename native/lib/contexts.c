@@ -2,7 +2,8 @@
    process of the container measures it and the others know it from the region. Until it is known nobody else of the
    container gets a context, so nobody can allocate what the first one is about to take. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "compute.h"
+#include "memory.h"
 
 #include <pthread.h>
 #include <string.h>

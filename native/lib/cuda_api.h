@@ -5,6 +5,8 @@
 #ifndef TESSERA_CUDA_API_H
 #define TESSERA_CUDA_API_H
 
+#include "../nvml_types.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -89,26 +91,6 @@ typedef enum {
 typedef struct nvmlDevice_st *nvmlDevice_t;
 
 typedef struct {
-    unsigned long long total, free, used;
-} nvmlMemory_t;
-
-typedef struct {
-    unsigned int version;
-    unsigned long long total, reserved, free, used;
-} nvmlMemory_v2_t;
-
-typedef struct {
-    unsigned int pid;
-    unsigned long long used;
-    unsigned int gpu_instance, compute_instance;
-} nvmlProcessInfo_t;
-
-typedef struct {
-    unsigned int pid;
-    unsigned long long used;
-} nvmlProcessInfo_v1_t;
-
-typedef struct {
     unsigned int pid;
     unsigned long long used;
     unsigned int gpu_instance, compute_instance;
@@ -119,16 +101,6 @@ typedef struct {
     unsigned int version, mode, count;
     nvmlProcessDetail_t *rows;
 } nvmlProcessDetailList_t;
-
-typedef struct {
-    unsigned int gpu, memory;
-} nvmlUtilization_t;
-
-typedef struct {
-    unsigned int pid;
-    unsigned long long at_us;
-    unsigned int processors, memory, encoder, decoder;
-} nvmlProcessUtilizationSample_t;
 
 typedef struct {
     unsigned long long at_us;

@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 
-
 static _Atomic(gate_t *) gates[MOST_CARDS];
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t generation = 1;         /* of lanes, so that threads do not use one that is gone */
@@ -171,17 +170,26 @@ void gate_leave(lane_t *lane) {
     captures_unguard(guard);
 }
 
+/* Unless another thread is about to launch on it, and ends the segment itself. */
+static void end_segment(lane_t *lane) {
+    capture_guard_t guard = captures_guard();
+    pthread_mutex_lock(&lane->gate->mutex);
+    if (!lane->is_launching)
+        segment_close(lane, now_ns());
+    pthread_mutex_unlock(&lane->gate->mutex);
+    captures_unguard(guard);
+}
+
 void gate_pause(void) {
-    lane_t *lane = self.generation == atomic_load(&generation) ? self.lane : NULL;
-    if (lane && lane->is_open && !captures_open)
-        gate_leave(lane);
+    if (self.lane && self.generation == atomic_load(&generation) && !captures_open)
+        end_segment(self.lane);
     sample_let_go();
 }
 
 void gate_set_apart(CUstream stream) {
     lane_t *lane = captures_open && stream_is_capturing(stream) ? NULL : find_lane(stream);
-    if (lane && lane->is_open)
-        gate_leave(lane);
+    if (lane)
+        end_segment(lane);
 }
 
 void gates_close_segments(void) {
@@ -191,8 +199,7 @@ void gates_close_segments(void) {
         if (gate == NULL)
             continue;
         pthread_mutex_lock(&gate->mutex);
-        for (int one = 0; one < gate->lane_count; one++)
-            segment_close(gate->lanes[one], now_ns());
+        lanes_close_segments(gate, now_ns());
         pthread_mutex_unlock(&gate->mutex);
     }
     captures_unguard(guard);

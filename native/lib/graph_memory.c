@@ -3,7 +3,7 @@
    So a launch that has not got its memory yet is charged with what its nodes need before it goes to the driver, and
    with what the driver has taken after it. While a graph is recorded nothing is asked and nothing charged. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
    That is the sum of what they allocate, if none of them can use what another has freed; and it is at least the most
    that is allocated at once when they run one after the other, as they were made. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Memory by handle (cuMemCreate). It belongs to the card that the request names, whatever context is current, and it
    lives as long as a handle or a mapping of it does: a program may release the handle and keep the mapping. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *wish,
                      unsigned long long flags) {

@@ -1,7 +1,7 @@
 /* Memory of other processes, and of this one that comes back by a handle: whoever allocated it is charged, whoever
    imports it is not. It is remembered all the same, because NVML may say of both that they have it. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 static _Atomic int is_used;     /* nobody looks for imports before there are some */
 

@@ -3,7 +3,7 @@
    The real lookup goes first; what it finds is swapped if it is an entry that the library stands before. A lookup of
    anything else is passed on with the caller's own return address, because RTLD_NEXT means next after the caller. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "compute.h"
 
 #include <dlfcn.h>
 

@@ -111,6 +111,12 @@ void lanes_drop_stream(CUstream stream) {
     }
 }
 
+void lanes_close_segments(gate_t *gate, int64_t t) {
+    FOR_LANES(gate, lane)
+        if (!lane->is_launching)
+            segment_close(lane, t);
+}
+
 static void drop_timeline(timeline_t *timeline) {
     if (timeline->newest)
         real.cuEventDestroy_v2(timeline->newest);

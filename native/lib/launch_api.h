@@ -3,13 +3,13 @@
 #ifndef TESSERA_LAUNCH_API_H
 #define TESSERA_LAUNCH_API_H
 
+#include "../copy_types.h"
 #include "cuda_api.h"
 
 #define CUDA_ERROR_NOT_READY ((CUresult)600)
 #define LEGACY_STREAM ((CUstream)1)
 #define PER_THREAD_STREAM ((CUstream)2)
 #define POINTER_MEMORY_TYPE 2
-#define MEMORY_OF_CARD 2
 #define HOST_PORTABLE 1u
 #define HOST_MAPPED 2u
 #define WAIT_UNTIL_GREATER_OR_EQUAL 0u
@@ -48,40 +48,46 @@ API CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstr
 API CUresult cuGraphLaunch(CUgraphExec graph, CUstream stream);
 API CUresult cuGraphLaunch_ptsz(CUgraphExec graph, CUstream stream);
 
-API CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-API CUresult cuMemcpyDtoDAsync_v2_ptsz(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-API CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream);
-API CUresult cuMemsetD8Async_ptsz(CUdeviceptr to, unsigned char value, size_t count, CUstream stream);
-API CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
-API CUresult cuMemsetD16Async_ptsz(CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
-API CUresult cuMemsetD32Async(CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
-API CUresult cuMemsetD32Async_ptsz(CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
+/* Each of these is there twice: with the default stream of all, and with that of each thread. */
+#define TWICE(name, other, ...)                                                                                        \
+    API CUresult name(__VA_ARGS__);                                                                                    \
+    API CUresult other(__VA_ARGS__)
 
-API CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes);
-API CUresult cuMemcpyDtoD_v2_ptds(CUdeviceptr to, CUdeviceptr from, size_t bytes);
-API CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count);
-API CUresult cuMemsetD8_v2_ptds(CUdeviceptr to, unsigned char value, size_t count);
-API CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count);
-API CUresult cuMemsetD16_v2_ptds(CUdeviceptr to, unsigned short value, size_t count);
-API CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned int value, size_t count);
-API CUresult cuMemsetD32_v2_ptds(CUdeviceptr to, unsigned int value, size_t count);
+TWICE(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+TWICE(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz, CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
+TWICE(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz, void *to, CUdeviceptr from, size_t bytes, CUstream stream);
+TWICE(cuMemcpyAsync, cuMemcpyAsync_ptsz, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+TWICE(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz,
+      CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here, size_t bytes, CUstream stream);
+TWICE(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz, const CUDA_MEMCPY2D *wish, CUstream stream);
+TWICE(cuMemcpy3DAsync_v2, cuMemcpy3DAsync_v2_ptsz, const CUDA_MEMCPY3D *wish, CUstream stream);
+TWICE(cuMemsetD8Async, cuMemsetD8Async_ptsz, CUdeviceptr to, unsigned char value, size_t count, CUstream stream);
+TWICE(cuMemsetD2D8Async, cuMemsetD2D8Async_ptsz,
+      CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height, CUstream stream);
+TWICE(cuMemsetD16Async, cuMemsetD16Async_ptsz, CUdeviceptr to, unsigned short value, size_t count, CUstream stream);
+TWICE(cuMemsetD2D16Async, cuMemsetD2D16Async_ptsz,
+      CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height, CUstream stream);
+TWICE(cuMemsetD32Async, cuMemsetD32Async_ptsz, CUdeviceptr to, unsigned int value, size_t count, CUstream stream);
+TWICE(cuMemsetD2D32Async, cuMemsetD2D32Async_ptsz,
+      CUdeviceptr to, size_t pitch, unsigned int value, size_t width, size_t height, CUstream stream);
 
-API CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
-API CUresult cuMemcpyHtoDAsync_v2_ptsz(CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
-API CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
-API CUresult cuMemcpyDtoHAsync_v2_ptsz(void *to, CUdeviceptr from, size_t bytes, CUstream stream);
-API CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-API CUresult cuMemcpyAsync_ptsz(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
-API CUresult cuMemcpy2DAsync_v2(const void *wish, CUstream stream);
-API CUresult cuMemcpy2DAsync_v2_ptsz(const void *wish, CUstream stream);
-API CUresult cuMemcpy3DAsync_v2(const void *wish, CUstream stream);
-API CUresult cuMemcpy3DAsync_v2_ptsz(const void *wish, CUstream stream);
-API CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes);
-API CUresult cuMemcpyHtoD_v2_ptds(CUdeviceptr to, const void *from, size_t bytes);
-API CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t bytes);
-API CUresult cuMemcpyDtoH_v2_ptds(void *to, CUdeviceptr from, size_t bytes);
-API CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t bytes);
-API CUresult cuMemcpy_ptds(CUdeviceptr to, CUdeviceptr from, size_t bytes);
+TWICE(cuMemcpyDtoD_v2, cuMemcpyDtoD_v2_ptds, CUdeviceptr to, CUdeviceptr from, size_t bytes);
+TWICE(cuMemcpyHtoD_v2, cuMemcpyHtoD_v2_ptds, CUdeviceptr to, const void *from, size_t bytes);
+TWICE(cuMemcpyDtoH_v2, cuMemcpyDtoH_v2_ptds, void *to, CUdeviceptr from, size_t bytes);
+TWICE(cuMemcpy, cuMemcpy_ptds, CUdeviceptr to, CUdeviceptr from, size_t bytes);
+TWICE(cuMemcpyPeer, cuMemcpyPeer_ptds, CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here, size_t bytes);
+TWICE(cuMemcpy2D_v2, cuMemcpy2D_v2_ptds, const CUDA_MEMCPY2D *wish);
+TWICE(cuMemcpy2DUnaligned_v2, cuMemcpy2DUnaligned_v2_ptds, const CUDA_MEMCPY2D *wish);
+TWICE(cuMemcpy3D_v2, cuMemcpy3D_v2_ptds, const CUDA_MEMCPY3D *wish);
+TWICE(cuMemsetD8_v2, cuMemsetD8_v2_ptds, CUdeviceptr to, unsigned char value, size_t count);
+TWICE(cuMemsetD2D8_v2, cuMemsetD2D8_v2_ptds,
+      CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height);
+TWICE(cuMemsetD16_v2, cuMemsetD16_v2_ptds, CUdeviceptr to, unsigned short value, size_t count);
+TWICE(cuMemsetD2D16_v2, cuMemsetD2D16_v2_ptds,
+      CUdeviceptr to, size_t pitch, unsigned short value, size_t width, size_t height);
+TWICE(cuMemsetD32_v2, cuMemsetD32_v2_ptds, CUdeviceptr to, unsigned int value, size_t count);
+TWICE(cuMemsetD2D32_v2, cuMemsetD2D32_v2_ptds,
+      CUdeviceptr to, size_t pitch, unsigned int value, size_t width, size_t height);
 
 API CUresult cuStreamSynchronize(CUstream stream);
 API CUresult cuStreamSynchronize_ptsz(CUstream stream);

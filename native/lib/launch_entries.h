@@ -19,36 +19,58 @@
     ENTRY(cuGraphLaunch_ptsz)                                                                                          \
     ENTRY(cuMemcpyDtoDAsync_v2)                                                                                        \
     ENTRY(cuMemcpyDtoDAsync_v2_ptsz)                                                                                   \
-    ENTRY(cuMemsetD8Async)                                                                                             \
-    ENTRY(cuMemsetD8Async_ptsz)                                                                                        \
-    ENTRY(cuMemsetD16Async)                                                                                            \
-    ENTRY(cuMemsetD16Async_ptsz)                                                                                       \
-    ENTRY(cuMemsetD32Async)                                                                                            \
-    ENTRY(cuMemsetD32Async_ptsz)                                                                                       \
-    ENTRY(cuMemcpyDtoD_v2)                                                                                             \
-    ENTRY(cuMemcpyDtoD_v2_ptds)                                                                                        \
-    ENTRY(cuMemsetD8_v2)                                                                                               \
-    ENTRY(cuMemsetD8_v2_ptds)                                                                                          \
-    ENTRY(cuMemsetD16_v2)                                                                                              \
-    ENTRY(cuMemsetD16_v2_ptds)                                                                                         \
-    ENTRY(cuMemsetD32_v2)                                                                                              \
-    ENTRY(cuMemsetD32_v2_ptds)                                                                                         \
     ENTRY(cuMemcpyHtoDAsync_v2)                                                                                        \
     ENTRY(cuMemcpyHtoDAsync_v2_ptsz)                                                                                   \
     ENTRY(cuMemcpyDtoHAsync_v2)                                                                                        \
     ENTRY(cuMemcpyDtoHAsync_v2_ptsz)                                                                                   \
     ENTRY(cuMemcpyAsync)                                                                                               \
     ENTRY(cuMemcpyAsync_ptsz)                                                                                          \
+    ENTRY(cuMemcpyPeerAsync)                                                                                           \
+    ENTRY(cuMemcpyPeerAsync_ptsz)                                                                                      \
     ENTRY(cuMemcpy2DAsync_v2)                                                                                          \
     ENTRY(cuMemcpy2DAsync_v2_ptsz)                                                                                     \
     ENTRY(cuMemcpy3DAsync_v2)                                                                                          \
     ENTRY(cuMemcpy3DAsync_v2_ptsz)                                                                                     \
+    ENTRY(cuMemsetD8Async)                                                                                             \
+    ENTRY(cuMemsetD8Async_ptsz)                                                                                        \
+    ENTRY(cuMemsetD2D8Async)                                                                                           \
+    ENTRY(cuMemsetD2D8Async_ptsz)                                                                                      \
+    ENTRY(cuMemsetD16Async)                                                                                            \
+    ENTRY(cuMemsetD16Async_ptsz)                                                                                       \
+    ENTRY(cuMemsetD2D16Async)                                                                                          \
+    ENTRY(cuMemsetD2D16Async_ptsz)                                                                                     \
+    ENTRY(cuMemsetD32Async)                                                                                            \
+    ENTRY(cuMemsetD32Async_ptsz)                                                                                       \
+    ENTRY(cuMemsetD2D32Async)                                                                                          \
+    ENTRY(cuMemsetD2D32Async_ptsz)                                                                                     \
+    ENTRY(cuMemcpyDtoD_v2)                                                                                             \
+    ENTRY(cuMemcpyDtoD_v2_ptds)                                                                                        \
     ENTRY(cuMemcpyHtoD_v2)                                                                                             \
     ENTRY(cuMemcpyHtoD_v2_ptds)                                                                                        \
     ENTRY(cuMemcpyDtoH_v2)                                                                                             \
     ENTRY(cuMemcpyDtoH_v2_ptds)                                                                                        \
     ENTRY(cuMemcpy)                                                                                                    \
     ENTRY(cuMemcpy_ptds)                                                                                               \
+    ENTRY(cuMemcpyPeer)                                                                                                \
+    ENTRY(cuMemcpyPeer_ptds)                                                                                           \
+    ENTRY(cuMemcpy2D_v2)                                                                                               \
+    ENTRY(cuMemcpy2D_v2_ptds)                                                                                          \
+    ENTRY(cuMemcpy2DUnaligned_v2)                                                                                      \
+    ENTRY(cuMemcpy2DUnaligned_v2_ptds)                                                                                 \
+    ENTRY(cuMemcpy3D_v2)                                                                                               \
+    ENTRY(cuMemcpy3D_v2_ptds)                                                                                          \
+    ENTRY(cuMemsetD8_v2)                                                                                               \
+    ENTRY(cuMemsetD8_v2_ptds)                                                                                          \
+    ENTRY(cuMemsetD2D8_v2)                                                                                             \
+    ENTRY(cuMemsetD2D8_v2_ptds)                                                                                        \
+    ENTRY(cuMemsetD16_v2)                                                                                              \
+    ENTRY(cuMemsetD16_v2_ptds)                                                                                         \
+    ENTRY(cuMemsetD2D16_v2)                                                                                            \
+    ENTRY(cuMemsetD2D16_v2_ptds)                                                                                       \
+    ENTRY(cuMemsetD32_v2)                                                                                              \
+    ENTRY(cuMemsetD32_v2_ptds)                                                                                         \
+    ENTRY(cuMemsetD2D32_v2)                                                                                            \
+    ENTRY(cuMemsetD2D32_v2_ptds)                                                                                       \
     ENTRY(cuStreamSynchronize)                                                                                         \
     ENTRY(cuStreamSynchronize_ptsz)                                                                                    \
     ENTRY(cuEventSynchronize)                                                                                          \

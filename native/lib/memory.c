@@ -1,7 +1,7 @@
 /* Memory by address. Every request is charged before the driver sees it, and given back when the driver has taken it
    back or never gave it. What the library did not see allocated goes to the driver untouched. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 #include <pthread.h>
 #include <string.h>

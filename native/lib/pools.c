@@ -3,6 +3,7 @@
    may have changed it. */
 #define _GNU_SOURCE
 #include "compute.h"
+#include "memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>

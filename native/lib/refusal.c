@@ -1,7 +1,7 @@
 /* What happens when the container has no memory left: the program is told so, as it would be by a full card. Where the
    tile says so instead, the container ends: a sentence for people, and then all its processes that use a card. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -5,7 +5,8 @@
    under a lock that the kernel lets go of at any death. What is held is the sum of all slots, so there is no total that
    could drift from them. Cards for which the file has no room are counted in the process alone. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "compute.h"
+#include "memory.h"
 #include "region_file.h"
 
 #include <limits.h>

@@ -3,6 +3,7 @@
    bounded for all processes of the container together and given back at any death. */
 #define _GNU_SOURCE
 #include "compute.h"
+#include "memory.h"
 
 #include <stdio.h>
 #include <string.h>

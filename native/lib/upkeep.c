@@ -6,7 +6,7 @@
    A process that has code keeps a margin for what it may still load. Where NVML does not know the process, the margin
    is all that can be charged, and is taken on the safe side. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 #include <pthread.h>
 #include <string.h>

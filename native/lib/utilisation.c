@@ -2,7 +2,7 @@
    container has used is known from the region where its share is kept to; otherwise NVML's word for the whole card is
    all that there is. Samples of processes are NVML's, of this container's alone, by their numbers in it. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>

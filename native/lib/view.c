@@ -1,7 +1,7 @@
 /* What a program is told about its card: the limit as the size of it, and what the container holds as what is used.
    CUDA and NVML tell it from the same figures. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 typedef struct {
     uint64_t total, free, used;

@@ -48,13 +48,6 @@ static void hand_over(gate_t *gate, int64_t t, int *looks) {
         segments_collect(gate, t);
 }
 
-/* What this process has launched on other streams must come to an end that somebody sees. */
-static void close_segments(gate_t *gate, int64_t t) {
-    for (int one = 0; one < gate->lane_count; one++)
-        if (!gate->lanes[one]->is_launching)
-            segment_close(gate->lanes[one], t);
-}
-
 static void open_segment(lane_t *lane, const cost_t *cost, int64_t t) {
     gate_t *gate = lane->gate;
     int64_t room = atomic_load(&gate->tenancy.own->budget_ns) - gate->in_flight_ns;
@@ -92,7 +85,7 @@ int gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
             verdict = (verdict_t){NAP, SHORTEST_NAP_NS};
         if (verdict.answer == GO)
             break;
-        close_segments(gate, t);
+        lanes_close_segments(gate, t);  /* what was launched on other streams must end where somebody sees it */
         if (verdict.answer == HAND_OVER)
             hand_over(gate, t, &looks);
         else if (verdict.answer == LISTEN)

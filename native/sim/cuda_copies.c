@@ -1,5 +1,6 @@
 /* Copies and fills. Between host and card they are on engines of their own; within a card they are work of the card. */
 #define _GNU_SOURCE
+#include "../copy_types.h"
 #include "cuda_blocks.h"
 #include "cuda_graphs.h"
 
@@ -9,10 +10,16 @@ static void *address_of(CUdeviceptr pointer) {
     return (void *)(uintptr_t)pointer;
 }
 
+/* From the first byte to the last one. */
+static size_t span(const op_t *op, size_t line, size_t plane) {
+    return (op->copy.layout.planes - 1) * plane + (op->copy.layout.lines - 1) * line + op->copy.bytes;
+}
+
 static CUresult check_copy(const op_t *op) {
+    const layout_t *layout = &op->copy.layout;
     CUdeviceptr to = (uintptr_t)op->copy.to, from = (uintptr_t)op->copy.from;
-    int is_wrong = op->copy.engine != FROM_CARD && !is_device_memory(to, op->copy.bytes);
-    is_wrong |= op->copy.engine != TO_CARD && !is_device_memory(from, op->copy.bytes);
+    int is_wrong = op->copy.engine != FROM_CARD && !is_device_memory(to, span(op, layout->to.line, layout->to.plane));
+    is_wrong |= op->copy.engine != TO_CARD && !is_device_memory(from, span(op, layout->from.line, layout->from.plane));
     return is_wrong || to == 0 || from == 0 ? INVALID_VALUE : SUCCESS;
 }
 
@@ -23,9 +30,8 @@ static int is_pageable(const op_t *op) {
     return !is_host_memory(op->copy.engine == TO_CARD ? op->copy.from : op->copy.to);
 }
 
-static CUresult copy(stream_t *stream, void *to, const void *from, size_t bytes, engine_t engine, int is_async) {
-    op_t op = {.kind = COPY, .copy = {to, from, bytes, engine}};
-    if (bytes == 0)
+static CUresult copy_op(stream_t *stream, op_t op, int is_async) {
+    if (op.copy.bytes * op.copy.layout.lines * op.copy.layout.planes == 0)
         return SUCCESS;
     CUresult result = check_copy(&op);
     if (result == SUCCESS && !is_async)
@@ -35,6 +41,11 @@ static CUresult copy(stream_t *stream, void *to, const void *from, size_t bytes,
     if (stream->capture || (is_async && !is_pageable(&op)))
         return queue_push(stream, op);
     return queue_run(stream, op);
+}
+
+static CUresult copy(stream_t *stream, void *to, const void *from, size_t bytes, engine_t engine, int is_async) {
+    layout_t one_line = {.lines = 1, .planes = 1};
+    return copy_op(stream, (op_t){.kind = COPY, .copy = {to, from, bytes, engine, one_line}}, is_async);
 }
 
 /* Where both may be anywhere. */
@@ -61,6 +72,44 @@ STREAM_ENTRY(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t byt
              copy(on, address_of(to), address_of(from), bytes, ON_CARD, 1))
 STREAM_ENTRY(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
              copy(on, address_of(to), address_of(from), bytes, engine_between(to, from), 1))
+
+/* ---- planes and boxes; the contents of arrays are not simulated --------------------------------------------------- */
+
+static CUdeviceptr box_begin(const copy_box_t *end) {
+    CUdeviceptr base = end->memory == MEMORY_OF_HOST ? (CUdeviceptr)(uintptr_t)end->host : end->device;
+    return base + (end->z * end->height + end->y) * end->pitch + end->x;
+}
+
+static CUresult copy_box(stream_t *stream, const CUDA_MEMCPY3D *wish, int is_async) {
+    if (wish == NULL || wish->from.memory == MEMORY_IN_ARRAY || wish->to.memory == MEMORY_IN_ARRAY)
+        return INVALID_VALUE;
+    if (wish->from.pitch < wish->width || wish->to.pitch < wish->width)
+        return INVALID_VALUE;
+    CUdeviceptr to = box_begin(&wish->to), from = box_begin(&wish->from);
+    op_t op = {.kind = COPY, .copy = {address_of(to), address_of(from), wish->width, engine_between(to, from),
+                                      {wish->height, wish->depth,
+                                       {wish->to.pitch, wish->to.pitch * wish->to.height},
+                                       {wish->from.pitch, wish->from.pitch * wish->from.height}}}};
+    return copy_op(stream, op, is_async);
+}
+
+static copy_box_t plane_as_box(const copy_plane_t *end) {
+    return (copy_box_t){.x = end->x, .y = end->y, .memory = end->memory, .host = end->host, .device = end->device,
+                        .array = end->array, .pitch = end->pitch};
+}
+
+static CUresult copy_plane(stream_t *stream, const CUDA_MEMCPY2D *wish, int is_async) {
+    if (wish == NULL)
+        return INVALID_VALUE;
+    CUDA_MEMCPY3D box = {plane_as_box(&wish->from), plane_as_box(&wish->to), wish->width, wish->height, 1};
+    return copy_box(stream, &box, is_async);
+}
+
+DEFAULT_ENTRY(cuMemcpy2D_v2, (const CUDA_MEMCPY2D *wish), copy_plane(on, wish, 0))
+DEFAULT_ENTRY(cuMemcpy2DUnaligned_v2, (const CUDA_MEMCPY2D *wish), copy_plane(on, wish, 0))
+DEFAULT_ENTRY(cuMemcpy3D_v2, (const CUDA_MEMCPY3D *wish), copy_box(on, wish, 0))
+STREAM_ENTRY(cuMemcpy2DAsync_v2, (const CUDA_MEMCPY2D *wish, CUstream stream), copy_plane(on, wish, 1))
+STREAM_ENTRY(cuMemcpy3DAsync_v2, (const CUDA_MEMCPY3D *wish, CUstream stream), copy_box(on, wish, 1))
 
 /* ---- fills ---------------------------------------------------------------------------------------------------- */
 

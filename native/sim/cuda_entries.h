@@ -156,6 +156,11 @@
     STREAM(ROW, cuMemcpyDtoHAsync, 3020, cuMemcpyDtoHAsync_v2)                                                         \
     STREAM(ROW, cuMemcpyDtoDAsync, 3020, cuMemcpyDtoDAsync_v2)                                                         \
     STREAM(ROW, cuMemcpyAsync, 4000, cuMemcpyAsync)                                                                    \
+    DEFAULT(ROW, cuMemcpy2D, 3020, cuMemcpy2D_v2)                                                                      \
+    DEFAULT(ROW, cuMemcpy2DUnaligned, 3020, cuMemcpy2DUnaligned_v2)                                                    \
+    DEFAULT(ROW, cuMemcpy3D, 3020, cuMemcpy3D_v2)                                                                      \
+    STREAM(ROW, cuMemcpy2DAsync, 3020, cuMemcpy2DAsync_v2)                                                             \
+    STREAM(ROW, cuMemcpy3DAsync, 3020, cuMemcpy3DAsync_v2)                                                             \
     DEFAULT(ROW, cuMemsetD8, 3020, cuMemsetD8_v2)                                                                      \
     DEFAULT(ROW, cuMemsetD16, 3020, cuMemsetD16_v2)                                                                    \
     DEFAULT(ROW, cuMemsetD32, 3020, cuMemsetD32_v2)                                                                    \

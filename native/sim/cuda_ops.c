@@ -146,7 +146,7 @@ static int write_value(stream_t *stream, const op_t *op) {
 /* On an engine of its own, or as work of the card. */
 static int begin_copy(stream_t *stream, const op_t *op) {
     uint64_t rate = op->copy.engine == ON_CARD ? FILL_BYTES_PER_US : COPY_BYTES_PER_US;
-    uint64_t ns = SHORTEST_NS + op->copy.bytes * 1000 / rate;
+    uint64_t ns = SHORTEST_NS + op->copy.bytes * op->copy.layout.lines * op->copy.layout.planes * 1000 / rate;
     if (op->copy.engine == ON_CARD)
         return give_to_card(stream, op, ns);
     if (!is_end_known(stream))
@@ -162,7 +162,11 @@ static int copy(stream_t *stream, op_t *op) {
         return 0;
     if (!has_passed(stream))
         return 0;
-    memmove(op->copy.to, op->copy.from, op->copy.bytes);
+    const layout_t *layout = &op->copy.layout;
+    for (size_t plane = 0; plane < layout->planes; plane++)
+        for (size_t line = 0; line < layout->lines; line++)
+            memmove((char *)op->copy.to + plane * layout->to.plane + line * layout->to.line,
+                    (const char *)op->copy.from + plane * layout->from.plane + line * layout->from.line, op->copy.bytes);
     return 1;
 }
 

@@ -31,6 +31,14 @@ typedef enum { KERNEL, RECORD, WAIT, CALL, AWAIT_VALUE, WRITE_VALUE, COPY, FILL,
 
 typedef enum { ON_CARD, TO_CARD, FROM_CARD, ENGINES } engine_t;
 
+/* Lines of a plane, planes of a box, and how far apart they begin at each end. */
+typedef struct {
+    size_t lines, planes;
+    struct {
+        size_t line, plane;
+    } to, from;
+} layout_t;
+
 typedef struct op {
     kind_t kind;
     union {
@@ -53,6 +61,7 @@ typedef struct op {
             const void *from;
             size_t bytes;
             engine_t engine;
+            layout_t layout;
         } copy;
         struct {
             void *to;

@@ -1,5 +1,6 @@
 /* NVML's figures of use: of memory and of time, by card and by process. */
 #define _GNU_SOURCE
+#include "../nvml_types.h"
 #include "card_time.h"
 #include "nvml.h"
 
@@ -10,36 +11,6 @@
 #define RATE_WINDOW_NS 200000000
 #define SAMPLE_WINDOW_NS 1000000000
 #define NO_INSTANCE (-1u)
-
-typedef struct {
-    unsigned long long total, free, used;
-} nvmlMemory_t;
-
-typedef struct {
-    unsigned int version;
-    unsigned long long total, reserved, free, used;
-} nvmlMemory_v2_t;
-
-typedef struct {
-    unsigned int gpu, memory;
-} nvmlUtilization_t;
-
-typedef struct {
-    unsigned int pid;
-    unsigned long long used;
-} nvmlProcessInfo_v1_t;
-
-typedef struct {
-    unsigned int pid;
-    unsigned long long used;
-    unsigned int gpu_instance, compute_instance;
-} nvmlProcessInfo_t;
-
-typedef struct {
-    unsigned int pid;
-    unsigned long long time_us;
-    unsigned int multiprocessors, memory, encoder, decoder;
-} nvmlProcessUtilizationSample_t;
 
 /* ---- of a card ------------------------------------------------------------------------------------------------ */
 

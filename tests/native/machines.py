@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from tessera.node.regions import Region, read_region
 from tessera.vendors.simulated_driver import DIRECTORY_VARIABLE
+from testbed.fixtures import require
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ROOT / "build/native/sim"
@@ -139,3 +140,7 @@ def end(programs: Iterable[subprocess.Popen[str]]) -> None:
     for program in programs:
         program.kill()
         program.communicate(timeout=PATIENCE_S)
+
+
+def require_namespaces() -> None:
+    require(os.geteuid() == 0, "namespaces of processes need root")

@@ -64,10 +64,25 @@ print(took > 0.8)
     assert tenant.run(script) == "True"
 
 
+SHAPES = """
+def words(*values):
+    return (ctypes.c_uint64 * len(values))(*values)
+def plane_at(memory):
+    return 0, 0, 2, 0, memory.value, 0, 1 << 20
+def box_at(memory):
+    return 0, 0, 0, 0, 2, 0, memory.value, 0, 0, 1 << 20, 16
+"""
+
+
 @pytest.mark.parametrize(
     "fill",
     [
         "lib.cuMemcpyDtoD_v2(to, start, size)",
+        "lib.cuMemcpy(to, start, size)",
+        "lib.cuMemcpy2D_v2(plane)",
+        "lib.cuMemcpy2DAsync_v2(plane, None)",
+        "lib.cuMemcpy3D_v2(box)",
+        "lib.cuMemcpy3DAsync_v2(box, None)",
         "lib.cuMemcpyAsync(to, start, size, None)",
         "lib.cuMemcpyDtoDAsync_v2(to, start, size, None)",
         "lib.cuMemsetD8_v2(start, 7, size)",
@@ -76,10 +91,12 @@ print(took > 0.8)
 )
 def test_copies_and_fills_within_the_card_are_paid(tenant: Tenant, fill: str):
     tenant.limit(50)
-    script = f"""
+    script = f"""{SHAPES}
 length = 32 << 20
 start, to = (ctypes.c_uint64(cuda.take(length)[1]) for _ in range(2))
 size, quarter = ctypes.c_size_t(length), ctypes.c_size_t(length // 4)
+plane = words(*plane_at(start), *plane_at(to), 1 << 20, 32)
+box = words(*box_at(start), *box_at(to), 1 << 20, 16, 2)
 print({{{fill} for _ in range(40)}}, lib.cuCtxSynchronize())
 """
     assert tenant.run(script) == "{0} 0"

@@ -1,11 +1,10 @@
 """A tile may want its container to end where it would be refused memory: with a sentence and all its processes."""
 
-import os
 import signal
 
 import pytest
 
-from tests.native.machines import CONTEXT_MIB, PATIENCE_S, TAKER, end, first_lines
+from tests.native.machines import CONTEXT_MIB, PATIENCE_S, TAKER, end, first_lines, require_namespaces
 
 LIMIT_MIB = 2_000
 ROOM_MIB = LIMIT_MIB - CONTEXT_MIB
@@ -55,8 +54,7 @@ def test_processes_without_the_card_and_of_other_containers_live_on(container, m
 
 def test_a_number_that_is_of_another_namespace_ends_nobody_here(container):
     """The other's slot says 2, and here that is somebody else: the second process of this namespace."""
-    if os.geteuid():
-        pytest.skip("namespaces of processes need root")
+    require_namespaces()
     nested = ["unshare", "--pid", "--fork", "--mount-proc"]
     holder = [*nested, "/bin/sh", "-c", f"{TAKER} dlsym one 100; true"]
     filler = (

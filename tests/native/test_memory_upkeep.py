@@ -126,9 +126,15 @@ def test_managed_memory_that_is_not_on_the_card_hides_nothing(container):
 def test_processes_with_code_that_race_stay_within_the_limit_and_get_nearly_all_of_it(container, count):
     limit = 8_000
     container.limit(limit)
-    script = f"{BEGIN}print('ready', flush=True)\ninput()\nassert load(30) == 0\nprint({FILL}, flush=True)\ninput()"
+    script = f"""{BEGIN}
+print("ready", flush=True); input()
+assert load(30) == 0
+print("ready", flush=True); input()
+print({FILL}, flush=True); input()
+"""
     with ExitStack() as stack:
         programs = [stack.enter_context(container.start(script)) for _ in range(count)]
+        begin_race(programs)
         begin_race(programs)
         taken = [int(line) for line in first_lines(programs)]
         held = container.machine.held_mib()

@@ -12,7 +12,17 @@ import pytest
 from tessera.vendors.loading import load_catalogue
 from tessera.vendors.simulated import parse_plan, simulate
 from tessera.vendors.simulated_driver import write_cards
-from tests.native.machines import CONTEXT_MIB, LIBRARIES, MIB, PATIENCE_S, TAKER, end, first_lines, region_at
+from tests.native.machines import (
+    CONTEXT_MIB,
+    LIBRARIES,
+    MIB,
+    PATIENCE_S,
+    TAKER,
+    end,
+    first_lines,
+    region_at,
+    require_namespaces,
+)
 
 LIMIT_MIB = 2_000
 ROOM_MIB = LIMIT_MIB - CONTEXT_MIB
@@ -143,8 +153,7 @@ IN_A_NAMESPACE = ("unshare", "--pid", "--fork", "--mount-proc", sys.executable, 
 
 def test_a_number_that_comes_again_is_another_process(container):
     """Whoever has it now holds its own, and nothing of what somebody of that number did."""
-    if os.geteuid():
-        pytest.skip("namespaces of processes need root")
+    require_namespaces()
     reuse = f"""
 import subprocess, time
 def take(mib):
@@ -167,8 +176,7 @@ second.kill()
 
 
 def test_the_dead_of_other_namespaces_are_buried_and_the_living_counted(container):
-    if os.geteuid():
-        pytest.skip("namespaces of processes need root")
+    require_namespaces()
     hold = "from tests.native.looking import *; print(alloc(1_000), flush=True); input()"
     with container.machine.execute([*IN_A_NAMESPACE, hold], **container.environment) as program:
         assert first_lines([program]) == ["0"]

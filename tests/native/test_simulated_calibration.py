@@ -18,6 +18,11 @@ DIFFERENCES = {
 NOT_ASKED = {
     "alloc after a failure",
     "cuLaunchKernel in CUDA 7.0",
+    "cuMemcpy2D in CUDA 3.2",
+    "cuMemcpy2DAsync in CUDA 3.2",
+    "cuMemcpy2DUnaligned in CUDA 3.2",
+    "cuMemcpy3D in CUDA 3.2",
+    "cuMemcpy3DAsync in CUDA 3.2",
     "cuMemcpyHtoD in CUDA 7.0",
     "cuMemcpyHtoDAsync in CUDA 7.0",
     "cuMemsetD8 in CUDA 7.0",

@@ -1,12 +1,11 @@
 """The simulated driver behaves like one: cards are seen as the environment says, and their memory runs out."""
 
-import os
 import signal
 from contextlib import ExitStack
 
 import pytest
 
-from tests.native.machines import CONTEXT_MIB, PATIENCE_S
+from tests.native.machines import CONTEXT_MIB, PATIENCE_S, require_namespaces
 
 CARD_MIB = 15_360
 OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE, INVALID_DEVICE, INVALID_CONTEXT = 2, 3, 100, 101, 201
@@ -98,8 +97,7 @@ def test_whoever_dies_gives_everything_back(machine, holding, how):
 
 def test_processes_that_cannot_see_each_other_share_the_card_all_the_same(machine, holding):
     """As in containers, where each is process 1 of its own namespace."""
-    if os.geteuid():
-        pytest.skip("namespaces of processes need root")
+    require_namespaces()
     holder = holding(14_000)
     looking = "import os, subprocess, sys\nprint(subprocess.run(['unshare', '--pid', '--fork', sys.executable, '-c',"
     looking += " 'from tests.native.looking import *; print(alloc(14_000), end=\"\")'], stdout=subprocess.PIPE).stdout)"
@@ -162,6 +160,24 @@ print(cuda.library.cuMemcpyDtoH_v2(into, to, ctypes.c_size_t(64)), into.value.de
 print(cuda.library.cuMemcpyDtoH_v2(into, to, ctypes.c_size_t(65)))
 """
     assert machine.run(script).split() == ["0", "0", "tessera", "1"]
+
+
+def test_lines_of_a_plane_are_copied_to_where_they_belong(machine):
+    """Four bytes of each of two lines, from the second byte on, between memory whose lines are of different lengths."""
+    script = """
+import ctypes
+assert alloc(1) == 0
+_, pointer = cuda.take(64)
+words = lambda *values: (ctypes.c_uint64 * len(values))(*values)
+source, into = ctypes.create_string_buffer(b"abcdefghijklmnop", 16), ctypes.create_string_buffer(64)
+in_source, on_card = (1, 0, 1, ctypes.addressof(source), 0, 0, 8), (0, 0, 4, 0, pointer, 0, 32)
+print(cuda.library.cuMemcpy2D_v2(words(*in_source, *on_card, 4, 2)))
+print(cuda.library.cuMemcpyDtoH_v2(into, ctypes.c_uint64(pointer), ctypes.c_size_t(64)))
+print(into.raw[:4].decode(), into.raw[32:36].decode(), set(into.raw[4:32]))
+print(cuda.library.cuMemcpy2D_v2(words(*in_source, *on_card, 4, 3)))
+print(cuda.library.cuMemcpy2D_v2(words(*in_source, *on_card, 9, 2)))
+"""
+    assert machine.run(script).split() == ["0", "0", "bcde", "jklm", "{0}", "1", "1"]
 
 
 def test_who_forgets_a_step_is_told_which(machine):

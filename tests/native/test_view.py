@@ -1,7 +1,6 @@
 """What a container is told about who uses its card, and how much: its own processes, and nobody else's."""
 
 import mmap
-import os
 import struct
 import sys
 from contextlib import ExitStack
@@ -9,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 from tessera.node.regions import HEAD
-from tests.native.machines import CONTEXT_MIB, MIB, PATIENCE_S, TAKER, end, first_lines, region_at
+from tests.native.machines import CONTEXT_MIB, MIB, PATIENCE_S, TAKER, end, first_lines, region_at, require_namespaces
 
 LIMIT_MIB = 2_000
 UNINITIALIZED, INVALID_ARGUMENT, INSUFFICIENT_SIZE = 1, 2, 7
@@ -47,8 +46,7 @@ def test_processes_are_listed_also_where_nvml_lists_none(container):
 
 
 def test_processes_have_the_numbers_of_the_container(container):
-    if os.geteuid():
-        pytest.skip("namespaces of processes need root")
+    require_namespaces()
     look = f"""
 import subprocess
 command = [{str(TAKER)!r}, "dlsym", "one", "100"]
