@@ -13,8 +13,9 @@ static int64_t until_frame(const gate_t *gate, int64_t t) {
 }
 
 static int has_budget(gate_t *gate, const cost_t *cost, int64_t t, int64_t in_flight, int64_t waited) {
-    int64_t quarter = budget_quota_ns(&gate->tenancy, t) / 4, half = (int64_t)(cost->ns / 2);
-    int64_t budget = atomic_load(&gate->tenancy.own->budget_ns), least = half < quarter ? half : quarter;
+    const tenancy_t *tenancy = &gate->tenancy;
+    int64_t budget = atomic_load(&tenancy->own->budget_ns);
+    int64_t least = budget_least_ns(tenancy->file, tenancy->own, (int64_t)cost->ns, t);
     return budget - in_flight > least || (waited > PATIENCE_NS && budget > least);
 }
 

@@ -1,15 +1,16 @@
 /* What each tenant may still use of the card's time.
 
-   A budget is filled at the beginning of a frame with the tenant's share of the frame. Debts are carried, and what was
-   not used is lost but for a little. Frames are the same for all tenants and fit into a tenth of a second a whole
-   number of times, so every tenth has the same quotas in it. */
+   A budget is filled at the beginning of a frame with the tenant's share of the frame. Debts are carried. What was not
+   used is lost but for a little, unless it could not be used: because others had their turn, or because the tenant's
+   own work is still under way and will be paid from it. Frames are the same for all tenants and fit into a tenth of a
+   second a whole number of times, so every tenth has the same quotas in it. */
 #include "compute.h"
 
 #define SHORT_FRAME_NS (5 * MILLISECOND)
 #define LONG_FRAME_NS (20 * MILLISECOND)
 #define KERNELS_IN_QUOTA 4
-#define LONGEST_CREDIT_NS (1000 * MILLISECOND)
-#define WORST_DEBT_NS (1000 * MILLISECOND)
+#define LONGEST_CREDIT_NS (10000 * MILLISECOND)
+#define WORST_DEBT_NS (5000 * MILLISECOND)
 #define FULL_PERCENT 98                 /* the rest of a card that is full pays for the handing over */
 
 /* Where turns are taken each has one in a frame, so frames must be long. Otherwise they are as short as kernels let
@@ -39,8 +40,30 @@ static int64_t part_of(card_file_t *file, const card_tenant_t *tenant, int64_t n
     return sum > FULL_PERCENT ? ns * share / 100 * FULL_PERCENT / sum : ns * share / 100;
 }
 
-int64_t budget_quota_ns(const tenancy_t *tenancy, int64_t t) {
-    return part_of(tenancy->file, tenancy->own, budget_frame_ns(tenancy, t), t);
+int64_t budget_least_ns(card_file_t *file, const card_tenant_t *tenant, int64_t kernel_ns, int64_t t) {
+    int64_t quarter = part_of(file, tenant, frame_of(file, tenant, t), t) / 4;
+    return kernel_ns / 2 < quarter ? kernel_ns / 2 : quarter;
+}
+
+/* How long others that it has turns with may keep the card at a time. */
+static int64_t longest_wait_of(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
+    int64_t longest = 0;
+    if (!tenant_takes_turns(tenant, t))
+        return 0;
+    FOR_TENANTS(file, other) {
+        int64_t kernel = (int64_t)atomic_load(&other->kernel_ns);
+        if (other != tenant && kernel > longest && tenant_takes_turns(other, t))
+            longest = kernel < LONGEST_CREDIT_NS ? kernel : LONGEST_CREDIT_NS;
+    }
+    return longest;
+}
+
+/* Beyond which a budget grows no further. */
+static int64_t most_of(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
+    int64_t quota = part_of(file, tenant, LONG_FRAME_NS, t), kernel = (int64_t)atomic_load(&tenant->kernel_ns);
+    int64_t most = quota + quota / 10 + (kernel < quota / 2 ? kernel : quota / 2);
+    most += part_of(file, tenant, longest_wait_of(file, tenant, t), t) + tenant_under_way(file, tenant, t);
+    return most > 0 && most < LONGEST_CREDIT_NS ? most : LONGEST_CREDIT_NS;
 }
 
 static void refill(card_file_t *file, card_tenant_t *tenant, int64_t t) {
@@ -52,9 +75,7 @@ static void refill(card_file_t *file, card_tenant_t *tenant, int64_t t) {
     int64_t passed = before ? boundary - (int64_t)before : frame;
     if (passed > LONGEST_CREDIT_NS)
         passed = LONGEST_CREDIT_NS;
-    int64_t more = part_of(file, tenant, passed, t), quota = part_of(file, tenant, LONG_FRAME_NS, t);
-    int64_t kernel = (int64_t)atomic_load(&tenant->kernel_ns);
-    int64_t most = quota + quota / 10 + (kernel < quota / 2 ? kernel : quota / 2);
+    int64_t more = part_of(file, tenant, passed, t), most = most_of(file, tenant, t);
     int64_t budget = atomic_fetch_add(&tenant->budget_ns, more) + more;
     if (budget > most)
         atomic_fetch_sub(&tenant->budget_ns, budget - most);

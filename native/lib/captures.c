@@ -23,6 +23,12 @@ void captures_unguard(capture_guard_t guard) {
         real.cuThreadExchangeStreamCaptureMode(&guard.mode);
 }
 
+/* A stream that goes takes its capture with it. */
+void captures_drop_stream(CUstream stream) {
+    if (captures_open && stream_is_capturing(stream))
+        captures_open--;
+}
+
 void forget_captures(void) {
     captures_open = 0;
 }

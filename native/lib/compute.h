@@ -76,17 +76,21 @@ uint32_t tenant_count(const card_file_t *file);
 #define FOR_TENANTS(file, one)                                                                                         \
     for (card_tenant_t *one = (file)->tenants, *end_ = one + tenant_count(file); one < end_; one++)
 
-/* What all processes of the tenant have in flight, this one with `own_ns`. */
+/* What all processes of the tenant have in flight, by what they last said; the same after this one says `own_ns`. */
+int64_t tenant_under_way(const card_file_t *file, const card_tenant_t *tenant, int64_t t);
 int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t);
 
 /* Whether others use the card at the same time, outside turns, so that elapsed time is not this tenant's alone. */
 int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t);
 
+/* What it launched is under way, however long ago that was. */
+void tenant_is_at_work(tenancy_t *tenancy, int64_t t);
+
 /* How many use the card, this one included. */
 int tenants_active(const tenancy_t *tenancy, int64_t t);
 
-/* Whether it waits and has time left to use; whether another one does. */
-int tenant_waits(const card_tenant_t *tenant, int64_t t);
+/* Whether it waits and has time to use; whether another one does. */
+int tenant_waits(card_file_t *file, const card_tenant_t *tenant, int64_t t);
 int tenant_has_rivals(const tenancy_t *tenancy, int64_t t);
 
 /* Whether one that goes before this one uses the card. */
@@ -97,7 +101,9 @@ int tenant_must_yield(const tenancy_t *tenancy, int64_t t);
 /* Fill all tenants' budgets up to `t`, in whole frames that suit their kernels. */
 void budgets_refill(tenancy_t *tenancy, int64_t t);
 int64_t budget_frame_ns(const tenancy_t *tenancy, int64_t t);
-int64_t budget_quota_ns(const tenancy_t *tenancy, int64_t t);
+
+/* What a budget must be above before a kernel of so much may go. */
+int64_t budget_least_ns(card_file_t *file, const card_tenant_t *tenant, int64_t kernel_ns, int64_t t);
 
 void budget_pay(tenancy_t *tenancy, int64_t ns, int is_generous);
 
@@ -342,6 +348,7 @@ void mps_prepare(void);
 
 extern _Atomic int captures_open;
 int stream_is_capturing(CUstream stream);
+void captures_drop_stream(CUstream stream);
 
 /* Around calls of the library's own, which must break no capture of the program's. */
 typedef struct {

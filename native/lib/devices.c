@@ -11,8 +11,10 @@
 static _Atomic int known[MOST_DEVICES];         /* by device; the card's number and one, 0 where not yet asked */
 
 static _Atomic(nvmlDevice_t) handles[MOST_CARDS];
+static _Atomic int known_count;
 
 void forget_devices(void) {
+    atomic_store(&known_count, 0);
     for (int device = 0; device < MOST_DEVICES; device++)
         atomic_store(&known[device], 0);
     for (int card = 0; card < MOST_CARDS; card++)
@@ -42,8 +44,18 @@ int card_of_device(CUdevice device) {
     if (card != NO_CARD || read_uuid(device, uuid))
         return card;
     card = region_card(uuid);
-    atomic_store_explicit(&known[device], card + 1, memory_order_release);
+    if (atomic_exchange_explicit(&known[device], card + 1, memory_order_acq_rel) == 0)
+        atomic_fetch_add(&known_count, 1);
     return card;
+}
+
+int any_card(int (*is_so)(int card)) {
+    for (int device = 0; device < MOST_DEVICES; device++) {
+        int card = atomic_load_explicit(&known[device], memory_order_acquire) - 1;
+        if (card != NO_CARD && is_so(card))
+            return 1;
+    }
+    return 0;
 }
 
 int current_card(void) {
@@ -51,6 +63,21 @@ int current_card(void) {
     if (load_cuda() || real.cuCtxGetDevice == NULL || real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
         return NO_CARD;
     return card_of_device(device);
+}
+
+/* A stream may be of another card than the current one, but only in a process that uses several. */
+int device_of_stream(CUstream stream, CUdevice *device) {
+    CUcontext current = NULL, own = NULL;
+    if (load_cuda() || real.cuCtxGetDevice == NULL)
+        return -1;
+    int is_elsewhere = atomic_load(&known_count) > 1 && stream > PER_THREAD_STREAM && real.cuStreamGetCtx &&
+                       real.cuStreamGetCtx(stream, &own) == CUDA_SUCCESS &&
+                       real.cuCtxGetCurrent(&current) == CUDA_SUCCESS && own != current &&
+                       real.cuCtxSetCurrent(own) == CUDA_SUCCESS;
+    CUresult result = real.cuCtxGetDevice(device);
+    if (is_elsewhere)
+        real.cuCtxSetCurrent(current);
+    return result == CUDA_SUCCESS ? 0 : -1;
 }
 
 /* ---- by NVML -------------------------------------------------------------------------------------------------- */

@@ -95,11 +95,17 @@ static int must_ask(gate_t *gate) {
 _Atomic int gate_is_shut;
 _Atomic uint64_t gate_looked_ms;
 
-/* Once in a while, also where nothing is limited: limits change, and other tenants want to know who is there. */
+static int is_limited(int card) {
+    compute_limit_t limit = compute_limit_of(card);
+    return (limit.share_percent && !mps_is_used) || limit.priority;
+}
+
+/* Once in a while, also where nothing is limited: limits change, and other tenants want to know who is there. For all
+   cards, because threads that launch on another one may come too rarely to look themselves. */
 int gate_look_again(void) {
     atomic_store_explicit(&gate_looked_ms, coarse_ms(), memory_order_relaxed);
     gate_t *gate = gate_of_card(current_card());
-    if (gate && gate_refresh(gate, now_ns()))
+    if ((gate && gate_refresh(gate, now_ns())) || any_card(is_limited))
         atomic_store(&gate_is_shut, 1);
     return atomic_load(&gate_is_shut);
 }

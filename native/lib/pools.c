@@ -138,11 +138,11 @@ static CUresult end_growth(const growth_t *growth, CUresult result, CUdeviceptr 
     return refuse(growth->card, growth->bytes);
 }
 
-static CUresult begin_default_growth(growth_t *growth, size_t bytes) {
+static CUresult begin_default_growth(growth_t *growth, size_t bytes, CUstream stream) {
     CUdevice device;
     CUmemoryPool pool;
-    if (load_cuda() || !real.cuCtxGetDevice || !real.cuDeviceGetMemPool ||
-        real.cuCtxGetDevice(&device) != CUDA_SUCCESS || real.cuDeviceGetMemPool(&pool, device) != CUDA_SUCCESS)
+    if (device_of_stream(stream, &device) || !real.cuDeviceGetMemPool ||
+        real.cuDeviceGetMemPool(&pool, device) != CUDA_SUCCESS)
         return begin_growth(growth, NULL, NO_CARD, bytes);
     return begin_growth(growth, pool, card_of_device(device), bytes);
 }
@@ -166,7 +166,7 @@ static int is_recorded(CUstream stream) {
         growth_t growth;                                                                                               \
         if (is_recorded(stream_of(stream)))                                                                            \
             return CALL(name, pointer, bytes, stream);                                                                 \
-        CUresult result = begin_default_growth(&growth, bytes);                                                        \
+        CUresult result = begin_default_growth(&growth, bytes, stream_of(stream));                                     \
         if (result != CUDA_SUCCESS)                                                                                    \
             return result;                                                                                             \
         result = CALL(name, pointer, bytes, stream);                                                                   \

@@ -180,6 +180,12 @@ int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t) {
     return 0;
 }
 
+void tenant_is_at_work(tenancy_t *tenancy, int64_t t) {
+    atomic_store(&tenancy->own->active_ns, (uint64_t)t);
+    if (is_heavy(tenancy->own, t))
+        atomic_store(&tenancy->own->heavy_ns, (uint64_t)t);
+}
+
 int tenants_active(const tenancy_t *tenancy, int64_t t) {
     int count = 1;
     FOR_TENANTS(tenancy->file, other)
@@ -187,13 +193,14 @@ int tenants_active(const tenancy_t *tenancy, int64_t t) {
     return count;
 }
 
-int tenant_waits(const card_tenant_t *tenant, int64_t t) {
-    return stamp_is_recent(&tenant->waiting_ns, t, WAITER_NS) && atomic_load(&tenant->budget_ns) > 0;
+int tenant_waits(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
+    return stamp_is_recent(&tenant->waiting_ns, t, WAITER_NS) &&
+           atomic_load(&tenant->budget_ns) > budget_least_ns(file, tenant, (int64_t)atomic_load(&tenant->kernel_ns), t);
 }
 
 int tenant_has_rivals(const tenancy_t *tenancy, int64_t t) {
     FOR_TENANTS(tenancy->file, other)
-        if (other != tenancy->own && tenant_waits(other, t))
+        if (other != tenancy->own && tenant_waits(tenancy->file, other, t))
             return 1;
     return 0;
 }
@@ -208,16 +215,19 @@ int tenant_must_yield(const tenancy_t *tenancy, int64_t t) {
     return 0;
 }
 
+int64_t tenant_under_way(const card_file_t *file, const card_tenant_t *tenant, int64_t t) {
+    uint64_t place = (uint64_t)(tenant - file->tenants) + 1, sum = 0;
+    uint32_t used = member_count(file);
+    for (uint32_t member = 0; member < used; member++) {
+        const card_member_t *one = &file->members[member];
+        if (atomic_load(&one->tenant) == place && stamp_is_recent(&one->stamped_ns, t, MEMBER_NS))
+            sum += atomic_load(&one->in_flight_ns);
+    }
+    return (int64_t)sum;
+}
+
 int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t) {
     atomic_store(&tenancy->self->in_flight_ns, (uint64_t)(own_ns > 0 ? own_ns : 0));
     atomic_store(&tenancy->self->stamped_ns, (uint64_t)t);
-    uint64_t place = atomic_load(&tenancy->self->tenant), sum = 0;
-    uint32_t used = member_count(tenancy->file);
-    for (uint32_t member = 0; member < used; member++) {
-        const card_member_t *one = &tenancy->file->members[member];
-        if (one != tenancy->self && atomic_load(&one->tenant) == place &&
-            stamp_is_recent(&one->stamped_ns, t, MEMBER_NS))
-            sum += atomic_load(&one->in_flight_ns);
-    }
-    return own_ns + (int64_t)sum;
+    return tenant_under_way(tenancy->file, tenancy->own, t);
 }

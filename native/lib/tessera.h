@@ -222,6 +222,12 @@ int card_of_handle(nvmlDevice_t device);
 /* Of the calling thread's context; NO_CARD, if it has none. */
 int current_card(void);
 
+/* Whether it is so of any card that this process has used. */
+int any_card(int (*is_so)(int card));
+
+/* Returns 0, or -1 where the driver does not tell. */
+int device_of_stream(CUstream stream, CUdevice *device);
+
 /* Before cuInit: a CUDA_VISIBLE_DEVICES in the host's numbers becomes UUIDs. */
 void translate_visible_devices(void);
 

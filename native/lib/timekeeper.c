@@ -34,6 +34,8 @@ static int look_after(gate_t *gate, int64_t t) {
     segments_collect(gate, t);
     int64_t in_flight = tenant_in_flight(tenancy, gate->in_flight_ns, t);
     int is_drained = gate_is_drained(gate);
+    if (!is_drained)
+        tenant_is_at_work(tenancy, t);
     if (!gate->waiting && turn_is_own(tenancy)) {
         int is_idle = is_drained && in_flight <= 0 && t - gate->launched_ns > IDLE_NS;
         if (is_idle)

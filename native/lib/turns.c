@@ -46,7 +46,7 @@ static int is_first(const tenancy_t *tenancy, int64_t t) {
     uint32_t used = tenant_count(tenancy->file);
     for (uint32_t place = 0; place < used; place++) {
         const card_tenant_t *other = &tenancy->file->tenants[place];
-        if (other != tenancy->own && tenant_waits(other, t) && atomic_load(&other->turn_ended_ns) < own)
+        if (other != tenancy->own && atomic_load(&other->turn_ended_ns) < own && tenant_waits(tenancy->file, other, t))
             return 0;
     }
     return 1;

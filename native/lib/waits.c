@@ -1,4 +1,5 @@
-/* What waits for the card. How long it waited is not time in which a program could have launched. */
+/* What waits for the card, and streams that go. Time that was waited is not time in which a program could have
+   launched. */
 #define _GNU_SOURCE
 #include "entry_bodies.h"
 
@@ -22,14 +23,15 @@ CUresult cuCtxSynchronize_v2(CUcontext context) {
     WAITING(CALL(cuCtxSynchronize_v2, context));
 }
 
-CUresult cuStreamDestroy(CUstream stream) {
-    if (is_gated())
-        lanes_drop_stream(stream);
-    return CALL(cuStreamDestroy, stream);
-}
+/* ---- streams that go ------------------------------------------------------------------------------------------ */
 
-CUresult cuStreamDestroy_v2(CUstream stream) {
-    if (is_gated())
-        lanes_drop_stream(stream);
-    return CALL(cuStreamDestroy_v2, stream);
-}
+#define DESTROY_STREAM(name)                                                                                           \
+    CUresult name(CUstream stream) {                                                                                   \
+        captures_drop_stream(stream);                                                                                  \
+        if (is_gated())                                                                                                \
+            lanes_drop_stream(stream);                                                                                 \
+        return CALL(name, stream);                                                                                     \
+    }
+
+DESTROY_STREAM(cuStreamDestroy)
+DESTROY_STREAM(cuStreamDestroy_v2)

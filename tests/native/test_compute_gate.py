@@ -145,3 +145,19 @@ second = seconds(hundred)
 print(first > 0.6, second < 0.5)
 """
     assert tenant.run(script) == "True True"
+
+
+def test_the_share_of_a_card_holds_although_limits_are_always_looked_at_from_another(tenant: Tenant):
+    uuids = tenant.machine.uuids
+    (tenant.directory / "limits").write_text(
+        f"version 1\ncard {uuids[0]} memory_mib 0 cores_percent 0\ncard {uuids[1]} memory_mib 0 cores_percent 10\n"
+    )
+    script = """
+assert cuda.enter(1) == 0
+there = kernel(b"spin")
+def both():
+    time.sleep(0.02)  # so that the first launch looks
+    return cuda.enter(0) or launch(1000) or cuda.enter(1) or launch(20 * MS, kernel=there) or lib.cuCtxSynchronize()
+print(seconds(lambda: max(both() for _ in range(10))) > 1)
+"""
+    assert tenant.run(script) == "True"

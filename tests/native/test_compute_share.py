@@ -22,10 +22,12 @@ def test_a_larger_share_is_given_and_not_more(tenant: Tenant, share: int):
     assert 0.5 * share < report.percent() < share + 3
 
 
-def test_kernels_longer_than_a_frame_are_paid_off(tenant: Tenant):
-    tenant.limit(25)
-    report = report_of(tenant.work(2.5, 40_000))
-    assert 100 * report.gpu_ns / report.wall_ns < 32
+@pytest.mark.parametrize(("share", "ms"), [(25, 40), (75, 100), (50, 400), (50, 1500)])
+def test_kernels_longer_than_a_frame_get_the_share_as_well_as_short_ones(tenant: Tenant, share: int, ms: int):
+    tenant.limit(share)
+    report = report_of(tenant.work(max(2.5, ms * 0.008), ms * 1000, depth=1))
+    whole_cycles = report.gpu_ns / (report.wall_ns + ms * 1e6 * (100 / share - 1))
+    assert 0.85 * share < 100 * whole_cycles < share + 7
 
 
 def test_small_kernels_are_paid_with_what_they_take_and_not_with_the_gaps_between(tenant: Tenant):

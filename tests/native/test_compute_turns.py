@@ -29,6 +29,16 @@ def test_two_that_could_fill_the_card_get_their_shares(tenant: Tenant, neighbour
     assert 0.5 * second < got[1] < second + 4
 
 
+@pytest.mark.parametrize("long_ms", [30, 60])
+def test_one_of_short_kernels_gets_its_share_beside_one_of_long_ones(tenant: Tenant, neighbour: Tenant, long_ms: int):
+    """It loses no time that it could not use, and is not kept from the card by one that has nothing left to spend."""
+    tenant.limit(45)
+    neighbour.limit(45)
+    got = shares_of(tenant.work(3.2, long_ms * 1000, depth=2), neighbour.work(3.2, 200))
+    assert 33 < got[0] < 49
+    assert 36 < got[1] < 49
+
+
 def test_what_the_other_does_not_use_is_left_unused_where_the_share_is_strict(tenant: Tenant, neighbour: Tenant):
     tenant.limit(50, "cores_policy force")
     neighbour.limit(50, "cores_policy force")

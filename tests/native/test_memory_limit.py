@@ -115,6 +115,23 @@ print(cuda.free_mib())
     assert container.run(script).split() == ["5", str(OUT_OF_MEMORY), str(ROOM_MIB)]
 
 
+def test_memory_in_the_order_of_a_stream_is_charged_to_the_card_of_the_stream(container):
+    first, second = container.machine.uuids[:2]
+    container.limits.write_text(f"version 1\ncard {first} memory_mib {LIMIT_MIB}\ncard {second} memory_mib 1000\n")
+    script = f"""{BEGIN}
+assert cuda.enter(1) == 0
+on, pointer = u64(), u64()
+assert lib.cuStreamCreate(ctypes.byref(on), 1) == 0
+assert cuda.enter(0) == 0
+print(lib.cuMemAllocAsync(ctypes.byref(pointer), ctypes.c_size_t(1200 * MIB), on), cuda.free_mib())
+print(lib.cuMemAllocAsync(ctypes.byref(pointer), ctypes.c_size_t(320 * MIB), on), cuda.free_mib())
+assert cuda.enter(1) == 0
+print(cuda.free_mib())
+"""
+    said = container.run(script).split()
+    assert said == [str(OUT_OF_MEMORY), str(ROOM_MIB), "0", str(ROOM_MIB), str(1000 - CONTEXT_MIB - 320)]
+
+
 def test_what_a_pool_keeps_is_charged_until_it_is_trimmed_or_gone(container):
     script = f"""{BEGIN}
 _, back = from_pool(320 * MIB)
