@@ -60,6 +60,14 @@ SCHEMAS := src/tessera/embedded/schemas/kubernetes.json
 	@$(uv) pip install --quiet --python .venv39/bin/python --no-deps --no-build-isolation --editable sdk/openshift_ai_sdk
 	@touch $@
 
+# torch from the registry brings gigabytes of CUDA with it, so it has an environment of its own, and shows how far it is.
+.venv-torch/.installed: requirements/torch.txt sdk/kpu/pyproject.toml | $(filter $(OWN_UV),$(UV))
+	@$(call say,Preparing .venv-torch (a few gigabytes))
+	@$(uv) venv --quiet --allow-existing --python '$(PYTHON)' .venv-torch
+	@$(uv) pip sync --python .venv-torch/bin/python --require-hashes requirements/torch.txt
+	@$(uv) pip install --quiet --python .venv-torch/bin/python --no-deps --no-build-isolation --editable sdk/kpu
+	@touch $@
+
 COMPILE = $(uv) pip compile --quiet --universal --fork-strategy fewest \
 	--generate-hashes --no-emit-index-url --no-header $(LOCK_FLAGS)
 
@@ -68,6 +76,7 @@ lock: | $(filter $(OWN_UV),$(UV)) ## Pin and hash the requirement files again, a
 	@$(COMPILE) --python-version 3.11 pyproject.toml --output-file requirements/runtime.txt
 	@$(COMPILE) --python-version 3.11 pyproject.toml --group dev --output-file requirements/dev.txt
 	@$(COMPILE) --python-version 3.9 requirements/sdk-py39.in --output-file requirements/sdk-py39.txt
+	@$(COMPILE) --python-version 3.11 requirements/torch.in --output-file requirements/torch.txt
 	@$(COMPILE) --python-version 3.9 requirements/uv.in --output-file requirements/uv.txt
 	@$(COMPILE) --python-version 3.9 requirements/native.in --output-file requirements/native.txt
 
@@ -83,7 +92,7 @@ CLIENTS_ON_A_CLUSTER := tests/examples/test_client_tour.py tests/examples/test_j
 .PHONY: test test-tessera test-sdk test-sdk-py39
 test: check test-tessera test-sdk ## Run the checks, the tests, and the tests of both SDKs
 
-test-tessera: setup native programs ## Run the tests alone
+test-tessera: setup native programs .venv-torch/.installed ## Run the tests alone
 	@$(call say,Tests)
 	@$(BIN)/pytest
 	@$(call say,The contract and the clients on the embedded engine)
@@ -112,9 +121,11 @@ native: .zig/.installed ## Build the C libraries of native/
 cluster: setup programs ## Run a real Kubernetes for hands-on use, until Ctrl-C
 	@$(BIN)/python -m testbed up
 
-test-sdk: setup test-sdk-py39 ## Run the tests of both SDKs, openshift_ai_sdk on Python 3.9 too
-	@$(call say,SDK tests: kpu)
-	@$(BIN)/pytest -p no:asyncio -c sdk/kpu/pyproject.toml sdk/kpu/tests
+test-sdk: setup .venv-torch/.installed test-sdk-py39 ## Run the tests of both SDKs: kpu with and without torch, openshift_ai_sdk on Python 3.9 too
+	@$(call say,SDK tests: kpu without torch)
+	@$(BIN)/pytest -p no:asyncio -c sdk/kpu/pyproject.toml sdk/kpu/tests --ignore sdk/kpu/tests/torch
+	@$(call say,SDK tests: kpu with torch)
+	@.venv-torch/bin/python -m pytest -c sdk/kpu/pyproject.toml sdk/kpu/tests
 	@$(call say,SDK tests: openshift_ai_sdk)
 	@$(BIN)/pytest -p no:asyncio -c sdk/openshift_ai_sdk/pyproject.toml sdk/openshift_ai_sdk/tests
 
@@ -175,4 +186,4 @@ soak: setup ## Run the property tests with thousands of examples
 
 .PHONY: clean
 clean: ## Remove environments and caches
-	@rm -rf .uv .venv .venv39 .zig build .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .uv .venv .venv39 .venv-torch .zig build .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -9,12 +9,13 @@ from tessera.errors import TesseraError
 from testbed.building import Programs
 from testbed.images.cache import default_cache
 from testbed.images.oci import Image, write_image
-from testbed.images.recipes import busybox, coredns, pause, python, tessera
+from testbed.images.recipes import busybox, coredns, kpu, pause, python, tessera
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCES = {
     "busybox": busybox.REFERENCE,
     "coredns": coredns.REFERENCE,
+    "kpu": kpu.REFERENCE,
     "pause": pause.REFERENCE,
     "python": python.REFERENCE,
     "tessera": tessera.REFERENCE,
@@ -54,6 +55,7 @@ def _build(options: argparse.Namespace) -> None:
     recipes: dict[str, Callable[[], Image]] = {
         "busybox": lambda: busybox.busybox_image(options.cache),
         "coredns": lambda: coredns.coredns_image(options.coredns or Programs()["coredns"]),
+        "kpu": lambda: kpu.kpu_image(ROOT, options.cache),
         "pause": lambda: pause.pause_image(options.cache),
         "python": lambda: python.python_image(options.cache),
         "tessera": lambda: tessera.tessera_image(ROOT, options.cache),

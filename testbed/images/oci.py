@@ -83,7 +83,7 @@ def _check(image: Image) -> None:
     if image.architecture not in ARCHITECTURES.values():
         known = ", ".join(ARCHITECTURES.values())
         raise ImageFailed(f"{image.reference}: architecture is {image.architecture!r}, expected one of {known}")
-    if ":" not in image.reference.rpartition("/")[2] or image.reference.count("/") < 2:
+    if ":" not in image.reference.rpartition("/")[2] or not _names_a_registry(image.reference):
         raise ImageFailed(
             f"{image.reference}: is no full image name, expected one such as docker.io/library/busybox:testbed"
         )
@@ -91,6 +91,12 @@ def _check(image: Image) -> None:
     for layer in image.layers:
         _refuse_changed_folders(image, layer, below)
         below |= {entry.path: entry for entry in layer.entries}
+
+
+def _names_a_registry(reference: str) -> bool:
+    """A runtime would look for `a/b:c` on docker.io; before a port stands a host for sure."""
+    host, _, path = reference.partition("/")
+    return "/" in path or bool(path and ":" in host)
 
 
 def _refuse_changed_folders(image: Image, layer: Layer, below: Mapping[str, Entry]) -> None:

@@ -93,8 +93,16 @@ def test_the_chart_has_every_definition_and_no_other():
     )
 
 
-@pytest.mark.parametrize("name", ["gpuclaims", "gpugangs", "gpunodestatuses"])
-def test_definitions_serve_one_version_with_a_status_of_its_own(name: str):
+@pytest.mark.parametrize(
+    ("name", "group", "served"),
+    [
+        ("gpuclaims", "gpu.scheduling", "v1"),
+        ("gpugangs", "gpu.scheduling", "v1"),
+        ("gpunodestatuses", "gpu.scheduling", "v1"),
+        ("computes", "compute.kpu.dev", "v1alpha1"),
+    ],
+)
+def test_definitions_serve_one_version_with_a_status_of_its_own(name: str, group: str, served: str):
     spec = read(f"files/crds/{name}.yaml")["spec"]
     (version,) = spec["versions"]
-    assert (spec["group"], version["name"], version["subresources"]) == ("gpu.scheduling", "v1", {"status": {}})
+    assert (spec["group"], version["name"], version["subresources"]) == (group, served, {"status": {}})

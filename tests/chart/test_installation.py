@@ -81,7 +81,7 @@ def test_what_the_troubleshooting_guide_tells_to_type_shows_something(installed:
     (plugin,) = [name for name in names if "device-plugin" in name]
     assert "cache filled" in installed.kubectl("logs", "-n", "kube-system", plugin)
     definitions = installed.kubectl("get", "crd", "-o", "name")
-    assert {"gpuclaims", "gpugangs", "gpunodestatuses"} <= {
+    assert {"gpuclaims", "gpugangs", "gpunodestatuses", "computes"} <= {
         name.partition("/")[2].partition(".")[0] for name in definitions.split()
     }
 
@@ -97,6 +97,21 @@ def test_both_schedulers_are_ready_and_one_of_them_leads(installed: Cluster):
         return lease["spec"].get("holderIdentity", "").partition("_")[0]
 
     eventually(lambda: leader() in schedulers)
+
+
+def test_a_compute_is_made_told_of_and_let_go(installed: Cluster):
+    """By an operator that has the rights of the chart and no others."""
+    metadata = {"name": "demo", "finalizers": ["compute.kpu.dev/deletion"]}
+    metadata |= {"annotations": {"compute.kpu.dev/deletion-grace-seconds": "1"}}
+    spec = {"image": BUSYBOX, "command": ["sleep", "1000"], "resources": {"cpu": "10m", "memory": "16Mi"}}
+    compute = {"apiVersion": "compute.kpu.dev/v1alpha1", "kind": "Compute", "metadata": metadata, "spec": spec}
+    installed.kubectl("apply", "-f", "-", input=json.dumps(compute))
+    path = 'jsonpath={.status.conditions[?(@.type=="Ready")].message}'
+    eventually(lambda: "readiness probe" in installed.kubectl("get", "compute", "demo", "-o", path))
+    assert get(installed, "secret", "demo-token")["data"]["token"]
+    installed.kubectl("delete", "compute", "demo", "--timeout=30s")
+    selector = "--selector=compute.kpu.dev/name=demo"
+    eventually(lambda: not get(installed, "statefulsets,services,secrets,pods", selector)["items"])
 
 
 def test_a_node_without_cards_has_an_agent_that_lives_and_reports_none(installed: Cluster):

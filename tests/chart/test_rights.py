@@ -243,15 +243,53 @@ def test_the_operator_tells_on_claims_what_became_of_them(operator):
     [
         ("annotate", "gclaim", "training", "a=b"),
         ("delete", "gclaim", "training"),
-        ("get", "nodes"),
+        ("annotate", "node", OWN, "a=b"),
         ("get", "secrets", "--namespace=kube-system"),
         ("get", "leases", "--namespace=kube-system"),
+        ("annotate", "pod", f"on-{OWN}", "a=b"),
+        ("delete", "statefulset", "demo"),
+        ("delete", "service", "kubernetes"),
+        ("delete", "compute", "demo"),
+        ("create", "configmap", "another"),
+        ("create", "deployment", "another", "--image=none"),
     ],
     ids=" ".join,
 )
-@pytest.mark.usefixtures("claim")
+@pytest.mark.usefixtures("claim", "compute")
 def test_the_operator_has_no_other_right(operator, arguments):
     assert "cannot" in operator.refusal(*arguments)
+
+
+COMPUTE = {"apiVersion": "compute.kpu.dev/v1alpha1", "kind": "Compute", "metadata": {"name": "demo"}}
+
+
+@pytest.fixture(scope="module")
+def compute(cluster: Cluster) -> Iterator[str]:
+    eventually(lambda: "computes.compute.kpu.dev" in cluster.kubectl("api-resources", "-o", "name"))
+    cluster.kubectl("apply", "-f", "-", input=json.dumps(COMPUTE | {"spec": {"suspend": True}}))
+    yield "demo"
+    cluster.kubectl("delete", "compute/demo", "statefulset/demo", "secret/demo-token", "--ignore-not-found")
+
+
+@pytest.mark.usefixtures("compute")
+def test_the_operator_makes_for_a_compute_what_it_needs(operator):
+    for resource in ("computes", "statefulsets", "services", "pods", "events", "nodes"):
+        operator.do("get", resource)
+    labels = {"app": "demo"}
+    spec = {
+        "serviceName": "demo",
+        "replicas": 0,
+        "selector": {"matchLabels": labels},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "server", "image": "none"}]}},
+    }
+    made = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": "demo"}, "spec": spec}
+    operator.do("apply", "--server-side", "-f", "-", input=made)
+    operator.do("create", "secret", "generic", "demo-token", "--from-literal=token=a")
+    operator.do("get", "secret", "demo-token")
+    assert "cannot" in operator.refusal("annotate", "secret", "demo-token", "a=b")
+    told = COMPUTE | {"status": {"observedGeneration": 1}}
+    operator.do("apply", "--server-side", "--subresource=status", "-f", "-", input=told)
+    operator.do("patch", "compute", "demo", "--type=merge", '--patch={"metadata":{"finalizers":[]}}')
 
 
 def test_the_operator_leases_no_card(operator):

@@ -4,6 +4,7 @@ A test sees an `Engine` and never which one. Another engine is another class her
 """
 
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -19,10 +20,14 @@ from testbed.fixtures import NewCluster
 from testbed.images.cache import default_cache
 from testbed.images.recipes.busybox import REFERENCE as BUSYBOX
 from testbed.images.recipes.busybox import busybox_program
+from testbed.images.recipes.kpu import REFERENCE as KPU
+from testbed.images.recipes.kpu import kpu_image
 from tests.contract.api import Api
 from tests.contract.command_line import CommandLine
 from tests.embedded.server import HOST
 from tests.embedded.whole_engine import WholeEngine
+
+ROOT = Path(__file__).parents[2]
 
 
 class Engine(Protocol):
@@ -67,6 +72,10 @@ class Engine(Protocol):
         """An image with a shell and the usual small programs that the node has."""
         ...
 
+    def run_python(self, program: str) -> Mapping[str, object]:
+        """Image and command of a container that runs a Python program, which may use gRPC."""
+        ...
+
     def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path: ...
 
     def forget_history(self, before: str) -> None:
@@ -90,6 +99,10 @@ class Kubernetes:
         self.helm = CommandLine(cluster.programs["helm"], self.kubeconfig, directory / "cache")
         with Api(self.kubeconfig) as api:
             self.version = api.get("/version")["gitVersion"].removeprefix("v")
+
+    def run_python(self, program: str) -> Mapping[str, object]:
+        self._cluster.load(kpu_image(ROOT, default_cache()))
+        return {"image": KPU, "command": ["python3", "-c", program]}
 
     def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
         return self._cluster.control_plane.kubeconfig_for(user, groups)
@@ -123,6 +136,9 @@ class Embedded:
             self.url = api.url
             self.version = api.get("/version")["gitVersion"].removeprefix("v")
             _forget_admission(api)
+
+    def run_python(self, program: str) -> Mapping[str, object]:
+        return {"command": [sys.executable, "-c", program]}
 
     def kubeconfig_for(self, user: str, groups: Sequence[str] = ()) -> Path:
         path = self._directory / f"{'-'.join((user, *groups)).replace(':', '-')}.kubeconfig"

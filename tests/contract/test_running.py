@@ -8,6 +8,7 @@ from tests.contract.api import MERGE_PATCH
 from tests.contract.objects import config_map, deployment, pod
 from tests.contract.running import FOREVER, SHARE, SHARED, has_ended, has_node, is_ready, is_running, was_restarted
 from tests.contract.waiting import eventually
+from tests.operators.compute_life import HEALTH_SERVER
 
 pytestmark = pytest.mark.contract(area="Running pods", needed_by="node, operators")
 
@@ -150,6 +151,23 @@ def test_a_probe_decides_readiness(runner, kubectl):
     assert not is_ready(runner.wait(is_running))
     kubectl("exec", "worker", "--", "touch", "/shared/ready")
     runner.wait(is_ready)
+
+
+@pytest.mark.contract(
+    promise="A probe by gRPC asks the health service, and events say why it failed", needed_by="operators, Compute"
+)
+def test_a_grpc_probe_asks_the_health_service(engine, runner, kubectl):
+    address = {"name": "KPU_HOST", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    for name, answer in (("serving", "1"), ("not-serving", "2")):
+        container = runner.container("", **engine.run_python(HEALTH_SERVER))
+        env = [address, {"name": "KPU_HEALTH", "value": answer}]
+        probe = {"grpc": {"port": 50051, "service": "any"}, "periodSeconds": 1, "timeoutSeconds": 5}
+        runner.start({**container, "env": env, "readinessProbe": probe}, name=name)
+    runner.wait(is_ready, name="serving")
+    why = 'Readiness probe failed: service unhealthy (responded with "NOT_SERVING")'
+    about = ("events", "--field-selector=reason=Unhealthy,involvedObject.name=not-serving", "-o")
+    eventually(lambda: why in kubectl("get", *about, "jsonpath={.items[*].message}"))
+    assert not is_ready(runner.pods.get("not-serving"))
 
 
 @pytest.mark.contract(

@@ -16,7 +16,8 @@ import pytest_asyncio
 from tessera.errors import AlreadyExists
 from tessera.kube.access import find_access
 from tessera.kube.client import Client, Deletion
-from tessera.kube.kinds import GPU_CLAIMS, GPU_GANGS, LEASES, NAMESPACES, PODS, SERVICE_ACCOUNTS, Selection
+from tessera.kube.kinds import GPU_CLAIMS, GPU_GANGS, LEASES, NAMESPACES, PODS, SECRETS, SERVICE_ACCOUNTS, Selection
+from tessera.operators.compute_objects import COMPUTE_DOCUMENTS, SERVICES, STATEFUL_SETS
 from tessera.operators.installing import install_definitions
 from testbed.building import Programs
 from testbed.fixtures import NewCluster, require_testbed
@@ -63,7 +64,7 @@ async def namespace(api: Client) -> AsyncIterator[str]:
     with suppress(AlreadyExists):  # the embedded server needs no controller for it
         await api.create(SERVICE_ACCOUNTS, {"metadata": {"name": "default"}}, namespace=name)
     yield name
-    for kind in (GPU_CLAIMS, GPU_GANGS, PODS, LEASES):
+    for kind in (GPU_CLAIMS, GPU_GANGS, COMPUTE_DOCUMENTS, STATEFUL_SETS, SERVICES, SECRETS, PODS, LEASES):
         await api.delete_collection(kind, Selection(namespace=name), how=Deletion(grace_s=0))
 
 

@@ -112,7 +112,7 @@ class Engine:
         profiles = load_profiles(Path(settings.scheduler_config)) if settings.scheduler_config else ()
         self._scheduling = EmbeddedScheduling(self._scheduler_client, profiles)
         self._controllers = Controllers(self._controller_client, self._authority)
-        self._operators = EmbeddedOperators(self._operator_client)
+        self._operators = EmbeddedOperators(self._operator_client, self._scheduling.world.catalogue)
         self._components = Components(self._node_client, logs, self._names)
         self._pods = EmbeddedPods(
             self._node_client,

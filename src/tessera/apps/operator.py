@@ -1,4 +1,4 @@
-"""`tessera run operator`: what GpuClaims and GpuGangs say of themselves."""
+"""`tessera run operator`: what GpuClaims and GpuGangs say of themselves, and the life of Computes."""
 
 from typing import TYPE_CHECKING, Unpack
 
@@ -16,8 +16,20 @@ if TYPE_CHECKING:
 @click.option("--metrics", default="127.0.0.1:9397", show_default=True, help="Where to serve /metrics and health.")
 @click.option("--leader-elect", is_flag=True, help="One of several replicas writes, the one that has the lease.")
 @click.option("--install-definitions", is_flag=True, help="Install our kinds first, as the chart does.")
+@click.option(
+    "--compute-image",
+    default="kpu-torch-server:latest",
+    show_default=True,
+    help="What Computes run that name no image.",
+)
+@click.option(
+    "--cluster-domain",
+    default="cluster.local",
+    show_default=True,
+    help="Of the cluster's DNS; empty where there is none.",
+)
 def command(**flags: "Unpack[Flags]") -> None:
-    """Keep the status of GpuClaims and GpuGangs as pods and leases say, and decide about nothing."""
+    """Keep the status of GpuClaims and GpuGangs as pods and leases say, and make for Computes what they need."""
     import uvloop
 
     from tessera.apps.operator_process import run

@@ -1,4 +1,4 @@
-"""The operator's process: it reads claims, gangs, pods and leases of cards, and writes statuses."""
+"""The operator's process: it tells of claims and gangs what became of them, and looks after Computes."""
 
 import socket
 from pathlib import Path
@@ -12,9 +12,12 @@ from tessera.kube.client import Client
 from tessera.kube.events import Recorder
 from tessera.kube.leases import Election
 from tessera.kube.objects import ObjectKey
+from tessera.operators.compute_children import ComputeSettings
+from tessera.operators.compute_running import ComputeOperator
 from tessera.operators.figures import registry_of
 from tessera.operators.installing import install_definitions
 from tessera.operators.running import Operator
+from tessera.vendors.loading import load_catalogue
 
 COMPONENT = "tessera-operator"
 LEASE = ObjectKey("kube-system", COMPONENT)
@@ -28,6 +31,8 @@ class Flags(TypedDict):
     metrics: str
     leader_elect: bool
     install_definitions: bool
+    compute_image: str
+    cluster_domain: str
 
 
 async def run(flags: Flags) -> None:
@@ -40,8 +45,13 @@ async def run(flags: Flags) -> None:
         election = Election(client, LEASE, host) if flags["leader_elect"] else None
         recorder = Recorder(client, component=COMPONENT, host=host)
         operator = Operator(client, recorder, lease_namespace=flags["lease_namespace"], leading=election)
-        app = make_app(is_ready=lambda: operator.is_synced, metrics=registry_of(operator))
-        async with running(recorder.run(), *operator.works(), *([election.run()] if election else [])):
+        settings = ComputeSettings(image=flags["compute_image"], cluster_domain=flags["cluster_domain"])
+        computes = ComputeOperator(client, recorder, load_catalogue(), settings=settings, leading=election)
+        app = make_app(
+            is_ready=lambda: operator.is_synced and computes.is_synced, metrics=registry_of(operator, computes)
+        )
+        works = (recorder.run(), *operator.works(), *computes.works())
+        async with running(*works, *([election.run()] if election else [])):
             await serve_all(Listener(app, *metrics))
         if election:
             await election.resign()

@@ -16,7 +16,7 @@ from tessera.model.annotations.keys import CLAIM
 from tessera.model.card_leases import Document, card_of, holders_in
 from tessera.model.claims import join_claim, read_claim_spec
 from tessera.model.requests import PodRequest
-from tessera.operators.objects import Claim, ClaimStatus, Condition, Phase, name_some
+from tessera.operators.objects import Claim, ClaimStatus, Condition, Phase, keep_times, name_some
 from tessera.operators.pods import has_claimed_cards, has_ended, name_of, oldest_first, uid_of, why_it_waits
 
 ACCEPTED, ALLOCATED = "Accepted", "Allocated"
@@ -137,9 +137,4 @@ def _conditions(claim: Claim, status: ClaimStatus, reason: str, fault: str) -> t
 
 def with_times(status: ClaimStatus, before: ClaimStatus, now: str) -> ClaimStatus:
     """The same, with the moment since which each condition is as it is."""
-    since = {(one.type, one.status): one.last_transition_time for one in before.conditions or ()}
-    timed = tuple(
-        msgspec.structs.replace(one, last_transition_time=since.get((one.type, one.status)) or now)
-        for one in status.conditions or ()
-    )
-    return msgspec.structs.replace(status, conditions=timed)
+    return msgspec.structs.replace(status, conditions=keep_times(status.conditions, before.conditions, now))

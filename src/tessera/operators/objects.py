@@ -3,7 +3,8 @@
 A field of a status that is None is not there. Written out, it becomes the null by which a merge patch removes it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -87,6 +88,22 @@ GANGS = GPU_GANGS.decoded_as(Gang)
 
 def card_leases_in(namespace: str) -> Selection:
     return Selection(namespace=namespace, labels=f"{CARD_LEASE}={MANAGED}")
+
+
+def keep_times(
+    conditions: Iterable[Condition] | None, before: Iterable[Condition] | None, now: str
+) -> tuple[Condition, ...]:
+    """The same, with the moment since which each condition is as it is."""
+    since = {(one.type, one.status): one.last_transition_time for one in before or ()}
+    return tuple(
+        msgspec.structs.replace(one, last_transition_time=since.get((one.type, one.status)) or now)
+        for one in conditions or ()
+    )
+
+
+def second_of(at: datetime) -> str:
+    """As the API writes times."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def name_some(names: Sequence[str]) -> str:

@@ -5,7 +5,6 @@ judgement of an older spec land on a newer one; here it is refused, and the chan
 """
 
 from collections.abc import Coroutine
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -22,15 +21,14 @@ from tessera.kube.reconciler import Again, Reconciler
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 from tessera.operators.claims import judge_claim, with_times
 from tessera.operators.gangs import judge_gang
-from tessera.operators.objects import CLAIMS, GANGS, Claim, ClaimStatus, Gang, GangStatus
+from tessera.operators.objects import CLAIMS, GANGS, Claim, ClaimStatus, Gang, GangStatus, second_of
 from tessera.operators.pods import uid_of
 from tessera.operators.telling import tell_claim
+from tessera.operators.turns import Turn
 from tessera.operators.watching import Watched
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 DEFAULT_LEASE_NAMESPACE = "default"
-NOT_YET_S = 0.1
-LOOK_AGAIN_S = 1.0
 
 
 class Operator:
@@ -47,11 +45,11 @@ class Operator:
     ) -> None:
         self._client = client
         self._recorder = recorder
-        self._leading = leading
         self._clock = clock
         self.claims: Reconciler[ObjectKey] = Reconciler("claims", self._reconcile_claim)
         self.gangs: Reconciler[ObjectKey] = Reconciler("gangs", self._reconcile_gang)
         self.watched = Watched(client, lease_namespace, self.claims.mark, self.gangs.mark)
+        self._turn = Turn(leading, lambda: self.is_synced)
 
     @property
     def is_synced(self) -> bool:
@@ -59,37 +57,21 @@ class Operator:
 
     @property
     def leads(self) -> bool:
-        return self._leading is None or self._leading.is_leader
+        return self._turn.is_ours
 
     def works(self) -> list[Coroutine[Any, Any, None]]:
-        works = [self.watched.run(), self.claims.run(), self.gangs.run()]
-        return [*works, *([self._take_over(self._leading)] if self._leading else [])]
-
-    async def _take_over(self, leading: Leading) -> None:
-        """Whoever leads anew looks at everything once."""
-        while True:
-            await leading.gained()
-            self.watched.mark_all()
-            await leading.lost()
-
-    def _hold_back(self) -> Again | None:
-        """Judge nothing by half of what there is, and write nothing that another may be writing."""
-        if not self.is_synced:
-            return Again(NOT_YET_S)
-        if self._leading is not None and not self._leading.may_write():
-            return Again(LOOK_AGAIN_S)
-        return None
+        return [self.watched.run(), self.claims.run(), self.gangs.run(), self._turn.take_over(self.watched.mark_all)]
 
     async def _reconcile_claim(self, key: ObjectKey) -> Again | None:
         claim = self.watched.claims.get(key)
         if claim is None or not self.leads:
             return None
-        if again := self._hold_back():
+        if again := self._turn.hold_back():
             return again
         pods = self.watched.pods_of_claim(key)
         holders = {*map(uid_of, pods), claim.status.pod_uid or ""}
         judged = judge_claim(claim, pods, self.watched.leases_of(holders))
-        status = with_times(judged, claim.status, _second(self._clock.wall()))
+        status = with_times(judged, claim.status, second_of(self._clock.wall()))
         if status == claim.status:
             return None
         if await self._write(CLAIMS, claim, key, status):
@@ -101,7 +83,7 @@ class Operator:
         gang = self.watched.gangs.get(key)
         if gang is None or not self.leads:
             return None
-        if again := self._hold_back():
+        if again := self._turn.hold_back():
             return again
         status = judge_gang(gang, self.watched.pods_of_gang(key))
         if status != gang.status and await self._write(GANGS, gang, key, status):
@@ -131,7 +113,3 @@ class Operator:
         tell = {"Normal": self._recorder.normal, "Warning": self._recorder.warning}
         for level, reason, message in tell_claim(claim.status, status):
             tell[level](about, reason, message)
-
-
-def _second(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

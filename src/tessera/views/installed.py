@@ -14,7 +14,12 @@ SECRET = "hami-scheduler-tls"
 WEBHOOKS_OF_OURS = ("vgpu.hami.io", "claims.gpu.scheduling")
 NAME_LABEL = "app.kubernetes.io/name"
 LEADER_LEASES = (SCHEDULER, "tessera-scheduler")  # kube-scheduler's beside us, and our own where there is none
-DEFINITIONS = ("gpuclaims.gpu.scheduling", "gpugangs.gpu.scheduling", "gpunodestatuses.gpu.scheduling")
+DEFINITIONS = (
+    "computes.compute.kpu.dev",
+    "gpuclaims.gpu.scheduling",
+    "gpugangs.gpu.scheduling",
+    "gpunodestatuses.gpu.scheduling",
+)
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

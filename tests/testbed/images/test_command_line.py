@@ -17,9 +17,9 @@ def images(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_list_names_every_image():
     done = images("list")
     assert done.returncode == 0, done.stderr
-    assert [line.split() for line in done.stdout.splitlines()] == [
-        [name, f"docker.io/library/{name}:testbed"] for name in ("busybox", "coredns", "pause", "python", "tessera")
-    ]
+    ours = {name: f"docker.io/library/{name}:testbed" for name in ("busybox", "coredns", "pause", "python", "tessera")}
+    listed = dict(line.split() for line in done.stdout.splitlines())
+    assert listed == {**ours, "kpu": "localhost:5001/kpu-torch-server:latest"}
 
 
 def test_build_writes_images_and_tells_their_digests(tmp_path: Path, cache: Path, capsys: pytest.CaptureFixture[str]):

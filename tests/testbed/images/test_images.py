@@ -133,7 +133,9 @@ def test_an_unknown_architecture_is_refused(tmp_path: Path, cache: Path):
         write_image(image, tmp_path / "image.tar", cache)
 
 
-@pytest.mark.parametrize("reference", ["busybox", "busybox:testbed", "docker.io/library/busybox"])
+@pytest.mark.parametrize(
+    "reference", ["busybox", "busybox:testbed", "docker.io/library/busybox", "localhost:5001/busybox"]
+)
 def test_a_name_that_a_runtime_would_complete_is_refused(reference: str, tmp_path: Path, cache: Path):
     with pytest.raises(ImageFailed, match="is no full image name"):
         write_image(Image(reference=reference, layers=()), tmp_path / "image.tar", cache)

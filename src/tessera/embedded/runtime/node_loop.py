@@ -56,8 +56,11 @@ class NodeLoop:
 
     def _notice(self, change: Change[Document]) -> None:
         known = change.after or change.before
-        if known is not None and known["spec"].get("nodeName") in self._nodes:
+        if known is not None and self._is_ours(known):
             self._reconciler.mark(change.key)
+
+    def _is_ours(self, pod: Document) -> bool:
+        return pod["spec"].get("nodeName") in self._nodes
 
     async def _reconcile(self, key: ObjectKey) -> None:
         runtime, pod = self._runtime, self._informer.get(key)
@@ -65,7 +68,7 @@ class NodeLoop:
         uid = pod["metadata"]["uid"] if pod else ""
         for former in [one for one, held in self._keys.items() if held == key and one != uid]:
             await self._forget(runtime, former)
-        if pod is None:
+        if pod is None or not self._is_ours(pod):  # a new pod of that name, which has no node yet
             return
         self._keys[uid] = key
         is_going = "deletionTimestamp" in pod["metadata"]

@@ -1,4 +1,4 @@
-"""Probes: is a container up, alive, ready? Asked by a command, a request or a connection."""
+"""Probes: is a container up, alive, ready? Asked by a command, a request, a connection or a gRPC call."""
 
 import asyncio
 import ssl
@@ -69,10 +69,12 @@ class Checker:
             _, writer = await asyncio.open_connection(asked.get("host") or self._address, self._port(asked["port"]))
             writer.close()
             return ""
+        if asked := handler.get("grpc"):
+            return await _ask_health(self._address, asked, timeout_s)
         if asked := handler.get("sleep"):
             await asyncio.sleep(asked.get("seconds", 0))
             return ""
-        return f"{', '.join(handler) or 'nothing'} is asked for, expected exec, httpGet or tcpSocket"
+        return f"{', '.join(handler) or 'nothing'} is asked for, expected exec, httpGet, tcpSocket or grpc"
 
     async def _get(self, asked: Frozen) -> str:
         host, port = asked.get("host") or self._address, self._port(asked["port"])
@@ -110,6 +112,13 @@ async def watch(probe: Frozen, check: Callable[[], Awaitable[bool]], hear: Calla
         if verdict is not None:
             hear(verdict)
         await asyncio.sleep(timing.period_seconds)
+
+
+async def _ask_health(address: str, asked: Frozen, timeout_s: float) -> str:
+    """Most pods are not asked so, and gRPC takes longer to load than all else: it is loaded by the first that is."""
+    from tessera.embedded.runtime.grpc_probes import ask_health
+
+    return await ask_health(address, asked["port"], asked.get("service") or "", timeout_s)
 
 
 def _trusting() -> ssl.SSLContext:

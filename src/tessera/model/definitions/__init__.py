@@ -1,4 +1,4 @@
-"""The kinds of `gpu.scheduling/v1`, as an API server is told of them.
+"""The kinds of `gpu.scheduling/v1` and `compute.kpu.dev/v1alpha1`, as an API server is told of them.
 
 They are YAML because that is what people read and apply. The Helm chart has copies, made by `make chart`; whoever runs
 without it installs them from here.

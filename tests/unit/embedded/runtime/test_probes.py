@@ -70,4 +70,5 @@ async def test_a_port_that_the_container_does_not_have_is_named():
 
 
 async def test_another_kind_of_probe_is_refused_in_a_sentence():
-    assert await checker().check({"grpc": {"port": 1}}) == "grpc is asked for, expected exec, httpGet or tcpSocket"
+    said = await checker().check({"carrierPigeon": {"port": 1}})
+    assert said == "carrierPigeon is asked for, expected exec, httpGet, tcpSocket or grpc"

@@ -1,0 +1,186 @@
+"""Makes what a Compute needs as it should be, and takes over nothing that is somebody else's.
+
+Objects are applied, and what is wanted and what came of it is remembered. While neither has changed nothing is sent; an
+operator that starts anew applies everything once, which changes nothing where all is as it should be.
+"""
+
+import hashlib
+import secrets
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+import structlog
+
+from tessera.errors import AlreadyExists, ApiError, BadRequest, Forbidden, Invalid, NotFound
+from tessera.kube.client import Client, Deletion
+from tessera.kube.kinds import SECRETS, Kind
+from tessera.kube.objects import Document, ObjectKey
+from tessera.operators.compute_children import (
+    ComputeSettings,
+    make_route,
+    make_secret,
+    make_service,
+    make_stateful_set,
+    secret_name,
+    token_digest,
+)
+from tessera.operators.compute_objects import (
+    COMPUTE_DOCUMENTS,
+    GRPC_ROUTES,
+    MANAGER,
+    SERVICES,
+    STATEFUL_SETS,
+    Compute,
+    Route,
+    controller_of,
+    is_owned,
+)
+from tessera.operators.compute_pods import Trouble
+from tessera.operators.compute_refusals import read_refusal
+from tessera.operators.compute_watching import WatchedComputes
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+TOKEN_BYTES = 32
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """What is there by now; `hindrance` is why not all of it, `unroutable` why there is no route."""
+
+    stateful_set: Document | None = None
+    service: Document | None = None
+    hindrance: Trouble | None = None
+    unroutable: Trouble | None = None
+
+
+class _Hindered(Exception):
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.message)
+        self.trouble = trouble
+
+
+class Maker:
+    """Knows what it has applied. Losing that costs a few requests."""
+
+    def __init__(self, client: Client, watched: WatchedComputes, settings: ComputeSettings) -> None:
+        self._client = client
+        self._watched = watched
+        self._settings = settings
+        self._applied: dict[tuple[str, ObjectKey], tuple[bytes, bytes]] = {}
+
+    def forget(self, compute: ObjectKey) -> None:
+        """Of a Compute that is gone."""
+        self._applied = {which: kept for which, kept in self._applied.items() if which[1] != compute}
+
+    async def make(self, compute: Compute) -> Made:
+        """In this order: a pod needs the token to start, and a client the Service to find it."""
+        service: Document | None = None
+        try:
+            digest = await self._ensure_token(compute) if compute.has_token else ""
+            service = await self._apply(SERVICES, compute, make_service(compute))
+            stateful_set = await self._apply(STATEFUL_SETS, compute, make_stateful_set(compute, self._settings, digest))
+        except _Hindered as hindered:
+            return Made(service=service, hindrance=hindered.trouble)
+        return Made(service=service, stateful_set=stateful_set, unroutable=await self._lay_route(compute))
+
+    async def _ensure_token(self, compute: Compute) -> str:
+        """The digest of the token, which is made once and stays."""
+        key = ObjectKey(compute.namespace, secret_name(compute))
+        secret = await self._find(SECRETS, key)
+        if secret is None:
+            body = make_secret(compute, secrets.token_urlsafe(TOKEN_BYTES))
+            try:
+                secret = await self._client.create(SECRETS, body, namespace=key.namespace)
+                log.info("token made", compute=str(compute.key))
+            except AlreadyExists:
+                secret = await self._client.get(SECRETS, key.name, namespace=key.namespace)
+            except (BadRequest, Forbidden, Invalid) as error:
+                raise _Hindered(_refused(SECRETS, error)) from None
+        _refuse_foreign(SECRETS, secret, compute)
+        digest = token_digest(secret)
+        if not digest:
+            message = f"Secret {key.name} has no token; delete it, and a new one is made"
+            raise _Hindered(Trouble("TokenMissing", message, is_final=True))
+        return digest
+
+    async def _apply(self, kind: Kind[Document], compute: Compute, wanted: Document) -> Document:
+        key = ObjectKey(compute.namespace, wanted["metadata"]["name"])
+        seen = self._watched.child(kind, key) or await self._find(kind, key)
+        if seen is not None:
+            _refuse_foreign(kind, seen, compute)
+        which, wish = (kind.plural, compute.key), _digest(wanted)
+        if seen is not None and self._applied.get(which) == (wish, _digest(_own_part(seen))):
+            return seen
+        try:
+            applied = await self._client.apply(
+                kind, key.name, wanted, manager=MANAGER, namespace=key.namespace, force=True
+            )
+        except (BadRequest, Forbidden, Invalid) as error:
+            raise _Hindered(_refused(kind, error)) from None
+        self._applied[which] = (wish, _digest(_own_part(applied)))
+        if seen is None or seen["metadata"].get("resourceVersion") != applied["metadata"].get("resourceVersion"):
+            log.info("applied", compute=str(compute.key), kind=kind.name, name=key.name)
+        return applied
+
+    async def _find(self, kind: Kind[Document], key: ObjectKey) -> Document | None:
+        try:
+            return await self._client.get(kind, key.name, namespace=key.namespace)
+        except NotFound:
+            return None
+
+    async def _lay_route(self, compute: Compute) -> Trouble | None:
+        """Why there is no route although one is wanted. One that is no longer wanted is removed."""
+        route = compute.spec.route
+        if route is not None:
+            return await self._apply_route(compute, route)
+        which = (GRPC_ROUTES.plural, compute.key)
+        left = self._watched.child(GRPC_ROUTES, compute.key)
+        if left is None and which in self._applied:  # a kind that has come lately is followed after a while
+            left = await self._find(GRPC_ROUTES, compute.key)
+        self._applied.pop(which, None)
+        if left is not None and is_owned(left, compute):
+            how = Deletion(uid=left["metadata"]["uid"])
+            with suppress(NotFound):
+                await self._client.delete(GRPC_ROUTES, compute.name, namespace=compute.namespace, how=how)
+        return None
+
+    async def _apply_route(self, compute: Compute, route: Route) -> Trouble | None:
+        try:
+            await self._apply(GRPC_ROUTES, compute, make_route(compute, route))
+        except _Hindered as hindered:
+            return hindered.trouble
+        except NotFound:
+            message = f"this cluster serves no {GRPC_ROUTES.plural} of {GRPC_ROUTES.group}; install the Gateway API"
+            return Trouble("NoGatewayAPI", message)
+        return None
+
+
+def _refuse_foreign(kind: Kind[Document], seen: Document, compute: Compute) -> None:
+    if is_owned(seen, compute):
+        return
+    name, owner = seen["metadata"]["name"], controller_of(seen)
+    if owner and (owner.kind, owner.name) == (COMPUTE_DOCUMENTS.name, compute.name):
+        message = f"{kind.name} {name} is of an earlier Compute of this name and is about to be removed"
+        raise _Hindered(Trouble("PredecessorGoing", message))
+    whose = f"{owner.kind} {owner.name}" if owner else "somebody else"
+    message = f"{kind.name} {name} is there already and belongs to {whose}; remove it, or call the Compute otherwise"
+    raise _Hindered(Trouble("NameTaken", message, is_final=True))
+
+
+def _refused(kind: Kind[Any], error: ApiError) -> Trouble:
+    """What the API server says of a spec that it does not take stays so until the spec changes."""
+    if isinstance(error, Forbidden):
+        trouble = read_refusal(error.message)
+        return trouble if trouble.reason != "PodNotMade" else Trouble("Forbidden", error.message)
+    return Trouble(f"{kind.name}Refused", error.message, is_final=True)
+
+
+def _own_part(document: Document) -> Document:
+    """Without what changes by itself: the status, and who wrote what when."""
+    metadata: Document = document["metadata"]
+    told = {name: metadata.get(name) for name in ("labels", "annotations", "ownerReferences")}
+    return {"metadata": told, "spec": document.get("spec")}
+
+
+def _digest(document: Document) -> bytes:
+    return hashlib.sha256(msgspec.json.encode(document, order="deterministic")).digest()

@@ -1,0 +1,36 @@
+"""Whose turn it is to write: nobody judges by half of what there is, and one of several replicas writes."""
+
+from collections.abc import Callable
+
+from tessera.kube.following import Leading
+from tessera.kube.reconciler import Again
+
+NOT_YET_S = 0.1
+LOOK_AGAIN_S = 1.0
+
+
+class Turn:
+    """Without `leading` nobody else writes."""
+
+    def __init__(self, leading: Leading | None, is_synced: Callable[[], bool]) -> None:
+        self._leading = leading
+        self._is_synced = is_synced
+
+    @property
+    def is_ours(self) -> bool:
+        return self._leading is None or self._leading.is_leader
+
+    def hold_back(self) -> Again | None:
+        """Judge nothing by half of what there is, and write nothing that another may be writing."""
+        if not self._is_synced():
+            return Again(NOT_YET_S)
+        if self._leading is not None and not self._leading.may_write():
+            return Again(LOOK_AGAIN_S)
+        return None
+
+    async def take_over(self, mark_all: Callable[[], None]) -> None:
+        """Whoever leads anew looks at everything once."""
+        while self._leading is not None:
+            await self._leading.gained()
+            mark_all()
+            await self._leading.lost()
