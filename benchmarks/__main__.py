@@ -20,6 +20,8 @@ ALL = (
     "embedded_api",
     "embedded_start",
     "native_memory",
+    "tensors",
+    "tensors_shared",
 )
 ON_A_CLUSTER = (
     "testbed_start",

@@ -1,0 +1,299 @@
+"""A Compute: a tensor server in the cluster, made, waited for, talked to and removed by one object."""
+
+import asyncio
+import concurrent.futures
+import copy
+import math
+import time
+import warnings
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from kubernetes import client
+
+from kpu.client.benchmark import Benchmark, measure
+from kpu.client.cluster import current_cluster
+from kpu.client.computes import Computes
+from kpu.client.deleting import DEFAULT_GRACE_S, check_grace, delete_and_wait
+from kpu.client.intent import INTENT, Intent, check_host, check_port, check_suspend
+from kpu.client.line import Line
+from kpu.client.models import KpuV1alpha1Compute
+from kpu.client.tensor_client import TensorClient
+from kpu.client.threads import arrival, in_thread, post, start
+from kpu.client.transfers import LastTransfer
+from kpu.client.verdicts import IsDeleted, IsSuspended, Ready, judge
+from kpu.client.waiting import Tell, Wait, refusal
+from kpu.errors import NotReady, ReadyTimeout, ServerGone, TransferFailed, Unauthenticated
+from kpu.wire.messages import TensorResponse
+
+BLOCKED_S = 2.0
+"""How long making a Compute may hold up a running event loop; what takes longer goes on beside it."""
+LAZY_READY_S = 60.0
+"""For a transfer by someone who has not waited for `ready()`."""
+LOOK_S = 10.0
+
+T = TypeVar("T")
+
+
+class SharedComputeWarning(UserWarning):
+    """Another program applied another intent to the same Compute."""
+
+
+class Compute:
+    """Making one creates the Compute of this name in the cluster, or updates it, by server-side apply.
+
+    What the API server refuses is raised here, as `kubernetes.client.ApiException`. Within a running event loop this
+    takes two seconds at most: an API server that is slower than that is raised by the next method that is awaited.
+
+    `resources` are amounts such as `{"nvidia.com/gpu": 1}`, `tls` is the name of a kubernetes.io/tls Secret, and
+    `on_event(reason, message)` is called with what happens while `ready()` waits.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        image: str | None = None,
+        command: Sequence[str] | None = None,
+        args: Sequence[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        suspend: bool = False,
+        host: str | None = None,
+        port: int = 50051,
+        *,
+        resources: Mapping[str, str | int | float] | None = None,
+        on_event: Tell | None = None,
+        tls: str | None = None,
+    ) -> None:
+        intent = Intent(
+            name=name,
+            image=image,
+            command=command,
+            args=args,
+            env={} if env is None else env,
+            labels={} if labels is None else labels,
+            annotations={} if annotations is None else annotations,
+            resources={} if resources is None else resources,
+            tls_secret=tls,
+        )
+        self._intent = copy.deepcopy(intent)
+        check_suspend(name, suspend)
+        self._line = Line(check_host(name, host), check_port(name, port))
+        self._on_event = on_event
+        self._told = set[tuple[Any, ...]]()
+        self._computes: Computes | None = None
+        self._resource: KpuV1alpha1Compute | None = None
+        self._making = start(lambda: self._make(suspend))
+        _wait_for(self._making)
+
+    @property
+    def name(self) -> str:
+        return self._intent.name
+
+    @property
+    def namespace(self) -> str:
+        return self._cluster.namespace
+
+    @property
+    def resource(self) -> KpuV1alpha1Compute | None:
+        """The Compute as it was when the API server was last asked about it."""
+        return self._resource
+
+    @property
+    def transfer(self) -> LastTransfer:
+        """`transfer.stats` tells of the last call: its path, bytes, copies, seconds and GB/s. None before the first."""
+        return self._line.transfer
+
+    async def ready(self, timeout: float | None = 300) -> Self:
+        """Wait until the Compute can be used, and connect. `timeout` in seconds, None to wait for ever.
+
+        Raises ReadyTimeout (a TimeoutError), ComputeFailed for what waiting cannot better, Suspended, ComputeDeleted,
+        or Unreachable. Each says why.
+        """
+        until_s = math.inf if timeout is None else time.monotonic() + timeout
+        await self._made_within(timeout)
+        await self._outlive_predecessor(timeout)
+        left_s = None if timeout is None else max(until_s - time.monotonic(), 0)
+        wait = Wait(self._cluster, self.name, left_s, self._tell(), self._told)
+        try:
+            live = await in_thread(wait.until_ready)
+        finally:
+            wait.given_up.set()
+        self._notice(live)
+        await self._line.open(live, self._cluster, until_s)
+        return self
+
+    def is_ready(self) -> bool:
+        """Asks the API server."""
+        self._making.result(LOOK_S)
+        live = self._cluster.get(self.name, LOOK_S)
+        if live is None:
+            return False
+        self._notice(live)
+        return isinstance(judge(live), Ready)
+
+    async def send_tensors(self, *tensors: Any) -> TensorResponse:
+        """The server's answer: `success`, `message`, `received_tensor_ids`."""
+        return await self._use(lambda server: server.send_tensors(*tensors))
+
+    async def receive_tensors(self, count: int = 1, parameters: Mapping[str, object] | None = None) -> list[Any]:
+        return await self._use(lambda server: server.receive_tensors(count, parameters))
+
+    async def stream_tensors(self, *tensors: Any) -> list[Any]:
+        """Each tensor as the server has processed it, in their order."""
+        return await self._use(lambda server: server.stream_tensors(*tensors))
+
+    async def benchmark(self, sizes: Sequence[int] = (1 << 10, 1 << 20, 1 << 26), rounds: int = 5) -> Benchmark:
+        """Measure transfers of these sizes, in bytes. What comes back can be printed."""
+        return await self._use(lambda server: measure(server, sizes, rounds))
+
+    async def suspend(self) -> None:
+        """Scale to zero and close the connection."""
+        await self._apply_again(suspend=True)
+        await self._line.close()
+
+    async def resume(self) -> None:
+        """Have it started again; `ready()` waits until it is."""
+        await self._apply_again(suspend=False)
+
+    async def delete(self, grace_period_seconds: int = DEFAULT_GRACE_S) -> None:
+        """Delete the Compute and wait until it is gone. One that is not there is fine."""
+        check_grace(self.name, grace_period_seconds)
+        await self._made()
+        await self._line.close()
+        await in_thread(lambda: delete_and_wait(self._cluster, self.name, grace_period_seconds))
+
+    async def close(self) -> None:
+        """Close the connection and leave the Compute as it is. The next transfer connects again."""
+        await self._line.close()
+
+    async def __aenter__(self) -> Self:
+        try:
+            return await self.ready()
+        except BaseException as error:
+            await self.__aexit__(type(error), error, error.__traceback__)
+            raise
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Deletes the Compute. An error of the block is worth more than one of the deletion, which becomes its note."""
+        try:
+            await self.delete()
+        except Exception as not_deleted:
+            if error is None:
+                raise
+            error.add_note(f"Compute {self.name} could not be deleted: {not_deleted}")
+
+    def __repr__(self) -> str:
+        state = type(judge(self._resource)).__name__ if self._resource else "not applied"
+        return f"<Compute {self._full_name}: {state}>"
+
+    @property
+    def _full_name(self) -> str:
+        return f"{self._computes.namespace}/{self.name}" if self._computes else self.name
+
+    @property
+    def _cluster(self) -> Computes:
+        if self._computes is None:
+            raise NotReady(f"Compute {self.name} is not applied yet: await ready()")
+        return self._computes
+
+    def _make(self, suspend: bool) -> None:
+        cluster = current_cluster()
+        self._computes = Computes(cluster.api, cluster.namespace)
+        self._resource = self._computes.apply(self._intent.manifest(cluster.namespace, suspend=suspend))
+
+    async def _made(self) -> None:
+        await arrival(self._making)
+
+    async def _made_within(self, timeout: float | None) -> None:
+        if self._making.done():
+            return self._making.result()
+        try:
+            await asyncio.wait_for(self._made(), timeout)
+        except TimeoutError:
+            raise ReadyTimeout(
+                f"Compute {self.name} was not ready within {timeout:g} s: the API server has not answered its apply yet"
+            ) from None
+
+    async def _outlive_predecessor(self, timeout: float | None) -> None:
+        """An apply to a Compute that is being deleted is lost with it: make another once it is gone."""
+        met = self._resource
+        if met is None or met.metadata.deletion_timestamp is None:
+            return
+        suspend = bool(met.spec.suspend)
+        wait = Wait(self._cluster, self.name, timeout)
+        try:
+            is_gone = await in_thread(lambda: wait.until_gone(met.metadata.uid))
+        finally:
+            wait.given_up.set()
+        if not is_gone:
+            raise ReadyTimeout(
+                f"An earlier Compute {self._full_name} is still being deleted after {timeout:g} s: wait longer, or "
+                "look at its finalizers"
+            )
+        await in_thread(lambda: self._make(suspend))
+
+    async def _apply_again(self, *, suspend: bool) -> None:
+        """The whole intent: what an apply leaves out is taken away."""
+        await self._made()
+        live = await in_thread(lambda: self._cluster.get(self.name))
+        if live is None:
+            raise refusal(self._full_name, IsDeleted())
+        self._notice(live)
+        await in_thread(lambda: self._make(suspend))
+
+    def _notice(self, live: KpuV1alpha1Compute) -> None:
+        self._resource = live
+        if (live.metadata.annotations or {}).get(INTENT, self._intent.digest) != self._intent.digest:
+            warnings.warn(
+                f"Compute {self._full_name} was changed by another program that wants something else of it than this "
+                "object does; give each its own name, or make both ask for the same",
+                SharedComputeWarning,
+                stacklevel=3,
+            )
+
+    def _tell(self) -> Tell | None:
+        on_event = self._on_event
+        if on_event is None:
+            return None
+        loop = asyncio.get_running_loop()
+        return lambda reason, message: post(loop, lambda: on_event(reason, message))
+
+    async def _use(self, transfer: Callable[[TensorClient], Awaitable[T]]) -> T:
+        if self._line.client is None:
+            await self.ready(LAZY_READY_S)
+        server = self._line.client
+        if server is None:
+            raise refusal(self._full_name, IsSuspended())
+        try:
+            return await transfer(server)
+        except (ServerGone, Unauthenticated) as error:
+            await self._line.close()
+            await self._raise_what_became_of_it(error)
+            raise
+
+    async def _raise_what_became_of_it(self, error: TransferFailed) -> None:
+        """A server that is gone may have been suspended or deleted by somebody; then that is what to say."""
+        try:
+            live = await in_thread(lambda: self._cluster.get(self.name, LOOK_S))
+        except client.ApiException:
+            return
+        verdict = IsDeleted() if live is None else judge(live)
+        if isinstance(verdict, IsDeleted | IsSuspended):
+            raise refusal(self._full_name, verdict) from error
+
+
+def _wait_for(making: concurrent.futures.Future[None]) -> None:
+    """To its end, or within a running event loop for a while; what is not done by then is awaited by others."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        making.result()
+    else:
+        concurrent.futures.wait([making], BLOCKED_S)
+        if making.done():
+            making.result()

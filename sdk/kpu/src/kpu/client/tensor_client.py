@@ -1,0 +1,193 @@
+"""The connection to a tensor server: `Compute` uses it, and it is of use by itself.
+
+async with TensorClient("localhost", 50051) as client:
+    await client.send_tensors(torch.randn(100, 100))
+"""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from time import perf_counter
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self, TypeVar
+
+import grpc
+
+from kpu.client.channels import KEEPALIVE_SECONDS, Channels, Trust, target
+from kpu.client.statuses import as_failure
+from kpu.client.transfers import ENDED_BY_THE_SERVER, ChunkStream, LastTransfer, Transfer, exchange, expect
+from kpu.errors import InvalidRequest, TransferFailed
+from kpu.machine import keep_freed_memory, memory_bytes
+from kpu.sharing.meeting import Meeting
+from kpu.tensors import refuse_unsupported, the_torch
+from kpu.wire.bypass import Bypass
+from kpu.wire.limits import Limits
+from kpu.wire.messages import TensorRequest, TensorResponse
+from kpu.wire.splitting import CHUNK_BYTES, LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES
+
+SERVICE = "/kpu.torch.Service/"
+COUNT_LIMIT = 2**32 - 1
+
+T = TypeVar("T")
+Kind = Literal["unary_unary", "unary_stream", "stream_unary", "stream_stream"]
+
+
+class Start(Protocol):
+    """Starts a call of a kind; its requests are raw messages."""
+
+    def __call__(self, kind: Kind, method: str, *request: bytes) -> Any: ...
+
+
+_is_ready = threading.Event()
+
+
+class TensorClient:
+    """Sends tensors to a server and gets tensors back. Calls may run at the same time, also in different loops.
+
+    `token` is sent with every call. `tls` is True for a server whose certificate this machine trusts, or the
+    certificates to trust, as PEM bytes or the path of a file; `server_name` is the name that its certificate is for,
+    where that is not `host`. `timeout` bounds each call in seconds. `shared` lets payloads go through shared memory
+    where the server is on this host. `metadata` goes with every call.
+    """
+
+    def __init__(
+        self,
+        host: str = "localhost",
+        port: int = 50051,
+        *,
+        token: str | None = None,
+        tls: Trust = None,
+        chunk_size: int = CHUNK_BYTES,
+        shared: bool = True,
+        timeout: float | None = None,
+        server_name: str | None = None,
+        metadata: Sequence[tuple[str, str]] = (),
+        keepalive: float = KEEPALIVE_SECONDS,
+    ) -> None:
+        if not SMALLEST_CHUNK_BYTES <= chunk_size <= LARGEST_CHUNK_BYTES:
+            raise ValueError(
+                f"chunk_size is {chunk_size}, expected {SMALLEST_CHUNK_BYTES} to {LARGEST_CHUNK_BYTES} bytes"
+            )
+        self.transfer = LastTransfer()
+        self._address = target(host, port)
+        self._channels = Channels(self._address, tls, keepalive, server_name)
+        self._metadata = tuple(metadata) + ((("authorization", f"Bearer {token}"),) if token else ())
+        self._chunk_bytes = chunk_size
+        self._meeting = Meeting() if shared else None
+        self._timeout = timeout
+        self._limits = Limits(tensor_bytes=memory_bytes())
+
+    async def send_tensors(self, *tensors: object) -> TensorResponse:
+        """Send tensors for the server to keep. A tensor is sent as it is during the call."""
+        for tensor in tensors:
+            refuse_unsupported(tensor)
+
+        async def send(transfer: Transfer, start: Start) -> TensorResponse:
+            message = await transfer.lone_message(tensors)
+            if message is not None:
+                call = start("unary_unary", "ReceiveTensors", message)
+            else:
+                call = start("stream_unary", "ReceiveTensors")
+                await transfer.send(ChunkStream(call), tensors)
+            response = TensorResponse.decode(await call)
+            if not response.success:
+                raise TransferFailed(f"the server at {self._address} did not take the tensors: {response.message}")
+            return response
+
+        return await self._run(send)
+
+    async def receive_tensors(self, count: int = 1, parameters: Mapping[str, object] | None = None) -> list[Any]:
+        """Have the server make tensors. `parameters` go to its hooks: `shape` "20,20", `dtype`, `device`."""
+        if isinstance(count, bool) or not 0 <= count <= COUNT_LIMIT:
+            raise InvalidRequest(f"count is {count!r}, expected a whole number of tensors")
+        asked = {key: str(value) for key, value in (parameters or {}).items()}
+        request = TensorRequest(count, asked).encode()
+
+        async def receive(transfer: Transfer, start: Start) -> list[Any]:
+            call = start("unary_stream", "SendTensors", request)
+            return expect(count, await transfer.receive(ChunkStream(call)))
+
+        return await self._run(receive)
+
+    async def stream_tensors(self, *tensors: object) -> list[Any]:
+        """Send tensors and get each back as the server's hooks have processed it, in the same order."""
+        for tensor in tensors:
+            refuse_unsupported(tensor)
+
+        async def stream(transfer: Transfer, start: Start) -> list[Any]:
+            message = await transfer.lone_message(tensors)
+            if message is not None:
+                received = await transfer.receive(ChunkStream(start("unary_stream", "StreamTensors", message)))
+            else:
+                received = await exchange(transfer, ChunkStream(start("stream_stream", "StreamTensors")), tensors)
+            return expect(len(tensors), received)
+
+        return await self._run(stream)
+
+    async def close(self) -> None:
+        """End the connection of this event loop. Tensors that were received stay what they are."""
+        await self._channels.close()
+        if self._meeting is not None and not self._channels.are_open:
+            await self._meeting.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _run(self, use: Callable[[Transfer, Start], Awaitable[T]]) -> T:
+        """One call, from its start to its end, whichever that is. Cancelled with the task that waits for it.
+
+        On the wire a stream of one message is a single message: a call that has just one is started as the cheaper
+        kind, which the server cannot tell apart.
+        """
+        await _get_ready()
+        began = perf_counter()
+        bypass = await self._find_bypass()
+        transfer = Transfer(self._chunk_bytes, self._limits, bypass)
+        metadata = self._metadata + (bypass.call_metadata if bypass else ())
+        channel = self._channels.here()
+        call: Any = None
+
+        def start(kind: Kind, method: str, *request: bytes) -> Any:
+            nonlocal call
+            left = None if self._timeout is None else max(0.0, self._timeout - (perf_counter() - began))
+            call = getattr(channel, kind)(SERVICE + method)(*request, metadata=metadata, timeout=left)
+            return call
+
+        succeeded = False
+        try:
+            done = await use(transfer, start)
+            await self._raise_status_of(call)
+            succeeded = True
+        except ENDED_BY_THE_SERVER as error:
+            await self._raise_status_of(call)
+            raise TransferFailed(f"the server at {self._address} ended the call before it had everything") from error
+        finally:
+            if call is not None:
+                call.cancel()
+            if bypass and not succeeded:
+                bypass.failed()
+            self.transfer.stats = transfer.stats()
+        return done
+
+    async def _find_bypass(self) -> Bypass | None:
+        if self._meeting is None:
+            return None
+        return await self._meeting.bypass(self._channels.here(), self._metadata, self._timeout)
+
+    async def _raise_status_of(self, call: Any) -> None:
+        code: grpc.StatusCode = await call.code()
+        if code is not grpc.StatusCode.OK:
+            raise as_failure(code, await call.details(), self._address) from None
+
+
+async def _get_ready() -> None:
+    """What takes long and is needed once: torch, and a C library that does not hand memory back and forth."""
+    if not _is_ready.is_set():
+        keep_freed_memory()
+        await asyncio.to_thread(the_torch)
+        _is_ready.set()

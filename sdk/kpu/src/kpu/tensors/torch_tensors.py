@@ -1,0 +1,132 @@
+"""The part that needs torch: taking a torch tensor apart and putting one together.
+
+Torch is optional and heavy, so it is imported when a tensor is first given back, and never just to look at what came
+in: an object can only be a torch tensor when torch is loaded already.
+"""
+
+import importlib
+import importlib.util
+import sys
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kpu.errors import UnsupportedTensor
+from kpu.tensors.description import Description
+from kpu.tensors.dtypes import PREFIX
+
+_DENSE_HINTS = {
+    "torch.sparse_coo": "send .to_dense(), or its .indices() and .values() as two tensors",
+    "torch.sparse_csr": "send .to_dense(), or .crow_indices(), .col_indices() and .values() as three tensors",
+    "torch.sparse_csc": "send .to_dense(), or .ccol_indices(), .row_indices() and .values() as three tensors",
+}
+
+
+@cache
+def the_torch() -> Any | None:
+    """The torch of this process, or None where it is not installed."""
+    if importlib.util.find_spec("torch") is None:
+        return None
+    return importlib.import_module("torch")
+
+
+def is_torch_tensor(candidate: object) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(candidate, torch.Tensor)
+
+
+def take_apart(tensor: Any) -> tuple[Description, NDArray[np.uint8], bool]:
+    """Description and compact bytes of a tensor, and whether they are a copy. The bytes keep its memory alive."""
+    torch: Any = sys.modules["torch"]
+    description = Description(
+        shape=tuple(tensor.shape),
+        dtype=str(tensor.dtype).removeprefix(PREFIX),
+        device=str(tensor.device),
+        requires_grad=bool(tensor.requires_grad),
+        is_parameter=isinstance(tensor, torch.nn.Parameter),
+    )
+    if tensor.numel() == 0:
+        return description, np.empty(0, np.uint8), False
+    try:
+        plain = _carrier_view(torch, tensor.detach().resolve_conj().resolve_neg())
+        compact = _to_host(torch, plain.contiguous())
+        raw: NDArray[np.uint8] = compact.reshape(-1).view(torch.uint8).numpy()
+    except (RuntimeError, TypeError, NotImplementedError) as error:
+        raise UnsupportedTensor(f"{_called(tensor)} cannot be read as bytes: {_first_line(error)}") from error
+    return description, raw, compact.data_ptr() != tensor.data_ptr()
+
+
+def put_together(torch: Any, description: Description, raw: NDArray[np.uint8]) -> Any:
+    """A tensor that lies in `raw`, moved to its device where this process has that device."""
+    tensor = torch.from_numpy(raw).view(getattr(torch, description.dtype)).view(description.shape)
+    if description.device != "cpu" and has_device(torch, description.device):
+        tensor = tensor.to(description.device)
+    if description.is_parameter:
+        return torch.nn.Parameter(tensor, requires_grad=description.requires_grad)
+    return tensor.requires_grad_() if description.requires_grad else tensor
+
+
+def has_device(torch: Any, name: str) -> bool:
+    """Whether a tensor can be put on the device of that name here."""
+    kind, _, index = name.partition(":")
+    backend = getattr(torch, kind, None)
+    if kind not in ("cuda", "xpu", "mps") or backend is None or not backend.is_available():
+        return False
+    return not index or int(index) < backend.device_count()
+
+
+def fetches_from_pinned(torch: Any, device: str) -> bool:
+    return device.startswith("cuda") and has_device(torch, device)
+
+
+def pinned_room(torch: Any, size_bytes: int) -> NDArray[np.uint8]:
+    """Memory from which a device can fetch by itself."""
+    return torch.empty(size_bytes, dtype=torch.uint8, pin_memory=True).numpy()
+
+
+def refuse_what_has_no_bytes(tensor: Any) -> None:
+    torch: Any = sys.modules["torch"]
+    kind = tensor.__class__.__name__
+    if torch.nn.parameter.is_lazy(tensor):
+        raise UnsupportedTensor(f"a {kind} has no shape yet; run its module once, then send it")
+    if tensor.is_nested:
+        raise UnsupportedTensor("a nested tensor has no one shape; send its parts, tensor.unbind(), as tensors")
+    name = _called(tensor)
+    if tensor.__class__.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+        raise UnsupportedTensor(f"{name} is not backed by one block of memory; send an ordinary tensor made from it")
+    if tensor.is_quantized:
+        raise UnsupportedTensor(
+            f"{name} is quantised; send .dequantize(), or .int_repr() with its scale and zero point"
+        )
+    if tensor.is_meta:
+        raise UnsupportedTensor(f"{name} is on the meta device and has no data; send a tensor that has")
+    if tensor.layout != torch.strided:
+        hint = _DENSE_HINTS.get(str(tensor.layout), "send .to_dense()")
+        raise UnsupportedTensor(f"{name} has the layout {tensor.layout}; {hint}")
+
+
+def _carrier_view(torch: Any, tensor: Any) -> Any:
+    """The same bits as a dtype for which torch can copy: some dtypes have storage and next to no operations."""
+    by_size = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
+    return tensor.view(by_size[tensor.dtype.itemsize])
+
+
+def _to_host(torch: Any, tensor: Any) -> Any:
+    if tensor.device.type == "cpu":
+        return tensor
+    if tensor.device.type != "cuda":
+        return tensor.cpu()
+    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    host.copy_(tensor, non_blocking=True)
+    torch.cuda.current_stream(tensor.device).synchronize()
+    return host
+
+
+def _called(tensor: Any) -> str:
+    return f"a {tensor.__class__.__name__} of shape {list(tensor.shape)} and dtype {tensor.dtype}"
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:200]

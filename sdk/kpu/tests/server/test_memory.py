@@ -1,0 +1,151 @@
+"""Any number of uploads at once stays within what the server may hold; what is kept gives way to what comes."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kpu.errors import TooLarge
+from kpu.torch.memory import Bounds, Memory
+
+
+def make(memory_bytes=100, store_bytes=100, store_tensors=10, wait_seconds=5.0):
+    return Memory(Bounds(memory_bytes, store_bytes, store_tensors, wait_seconds))
+
+
+def keep(memory, tensor_id, size):
+    assert memory.reserve_now(size)
+    memory.keep(tensor_id, object(), size)
+
+
+def test_the_oldest_leaves_when_there_are_too_many_tensors():
+    memory = make(store_tensors=2)
+    for tensor_id in "abc":
+        keep(memory, tensor_id, 1)
+    assert list(memory.kept) == ["b", "c"]
+    assert memory.evicted_tensors == 1
+
+
+def test_the_oldest_leaves_when_there_are_too_many_bytes():
+    memory = make(store_bytes=10)
+    for tensor_id in "abc":
+        keep(memory, tensor_id, 5)
+    assert list(memory.kept) == ["b", "c"]
+
+
+def test_a_tensor_that_is_larger_than_the_store_stays_until_the_next_one_comes():
+    memory = make(store_bytes=10)
+    keep(memory, "large", 50)
+    assert list(memory.kept) == ["large"]
+    keep(memory, "small", 5)
+    assert list(memory.kept) == ["small"]
+    assert (memory.kept_bytes, memory.under_way_bytes) == (5, 0)
+
+
+def test_a_tensor_of_the_same_id_takes_the_place_of_the_former():
+    memory = make()
+    keep(memory, "a", 5)
+    keep(memory, "a", 7)
+    assert memory.kept_bytes == 7
+    assert memory.evicted_tensors == 0
+
+
+def test_what_is_kept_gives_way_to_what_is_under_way():
+    memory = make()
+    keep(memory, "old", 60)
+    keep(memory, "new", 30)
+    assert memory.reserve_now(50)
+    assert list(memory.kept) == ["new"]
+
+
+def test_what_is_under_way_gives_way_to_nothing():
+    memory = make()
+    assert memory.reserve_now(60)
+    assert not memory.reserve_now(50)
+
+
+def test_a_reservation_waits_for_its_turn_and_is_served_in_order():
+    async def scene():
+        memory = make()
+        await memory.reserve(80)
+        served = []
+
+        async def wait_for(name, size):
+            await memory.reserve(size)
+            served.append(name)
+
+        waiting = [asyncio.create_task(wait_for(name, size)) for name, size in (("large", 90), ("small", 10))]
+        await asyncio.sleep(0)
+        assert not memory.reserve_now(5), "nobody overtakes those who wait"
+        memory.release(80)
+        await asyncio.gather(*waiting)
+        assert served == ["large", "small"]
+        assert memory.under_way_bytes == 100
+
+    asyncio.run(scene())
+
+
+def test_a_reservation_that_waited_too_long_is_refused_and_leaves_nothing():
+    async def scene():
+        memory = make(wait_seconds=0.01)
+        await memory.reserve(80)
+        with pytest.raises(TooLarge, match="the server is busy"):
+            await memory.reserve(50)
+        memory.release(80)
+        assert memory.under_way_bytes == 0
+        assert memory.reserve_now(100)
+
+    asyncio.run(scene())
+
+
+def test_more_than_there_is_at_all_is_refused_at_once():
+    with pytest.raises(TooLarge, match="more than the 100"):
+        asyncio.run(make().reserve(101))
+
+
+def test_a_waiter_that_is_cancelled_in_the_moment_of_its_turn_leaves_nothing():
+    async def scene():
+        memory = make()
+        await memory.reserve(80)
+        waiting = asyncio.create_task(memory.reserve(50))
+        await asyncio.sleep(0)
+        memory.release(80)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        assert waiting.cancelled()
+        assert memory.under_way_bytes == 0
+
+    asyncio.run(scene())
+
+
+steps = st.lists(st.tuples(st.sampled_from(["reserve", "release", "keep", "cancel"]), st.integers(0, 120)), max_size=40)
+
+
+@given(steps)
+def test_whatever_happens_the_sum_is_never_exceeded_and_nothing_is_lost(plan):
+    async def scene():
+        memory = make(store_bytes=70, store_tensors=3)
+        held, waiting = [], []
+        for number, (what, size) in enumerate(plan):
+            if what == "reserve" and size <= 100:
+                waiting.append((asyncio.create_task(memory.reserve(size)), size))
+            elif what == "release" and held:
+                memory.release(held.pop())
+            elif what == "keep" and held:
+                memory.keep(str(number % 5), object(), held.pop())
+            elif what == "cancel" and waiting:
+                waiting[size % len(waiting)][0].cancel()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            held += [size for task, size in waiting if task.done() and not task.cancelled()]
+            waiting = [(task, size) for task, size in waiting if not task.done()]
+            assert memory.under_way_bytes + memory.kept_bytes <= 100
+            assert memory.kept_bytes <= 70 or len(memory.kept) == 1
+            assert len(memory.kept) <= 3
+        for task, _ in waiting:
+            task.cancel()
+        await asyncio.gather(*(task for task, _ in waiting), return_exceptions=True)
+        assert memory.under_way_bytes == sum(held)
+
+    asyncio.run(scene())

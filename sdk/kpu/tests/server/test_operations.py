@@ -1,0 +1,212 @@
+"""A server is told what to do, says how it is, and stops in good order."""
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+
+from kpu.client.tensor_client import TensorClient
+from kpu.errors import ServerGone, TooLarge, TransferFailed, UnsupportedTensor
+from kpu.torch.settings import SettingsError, read_settings
+
+HOOKS = """
+from kpu.errors import InvalidRequest
+from kpu.torch.hooks import TensorHooks
+import numpy as np
+
+class Scaling(TensorHooks):
+    def produce(self, index, parameters):
+        if "bad" in parameters:
+            raise InvalidRequest("bad is not good")
+        return np.full(3, index)
+
+    def process(self, tensor):
+        if not len(tensor):
+            raise RuntimeError("nothing to scale")
+        return tensor * 2
+
+class Counting(TensorHooks):
+    def produce(self, index, parameters):
+        return np.array(len(self.received))
+"""
+
+
+def talk(port: int, use: Any, **options: Any) -> Any:
+    async def with_client() -> Any:
+        async with TensorClient("127.0.0.1", port, **{"shared": False, **options}) as client:
+            return await use(client)
+
+    return asyncio.run(with_client())
+
+
+def check(port: int, service: bytes = b"") -> bytes:
+    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+        return channel.unary_unary("/grpc.health.v1.Health/Check")(service, timeout=10)
+
+
+def metrics(port: int) -> dict[str, float]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
+
+
+@pytest.fixture(scope="module")
+def hooked(serve: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    where = tmp_path_factory.mktemp("hooks")
+    (where / "my_hooks.py").write_text(HOOKS)
+    return lambda name: serve(KPU_HOOKS=f"my_hooks:{name}", PYTHONPATH=str(where))
+
+
+def test_health_is_serving_for_the_whole_and_for_the_service(server):
+    assert check(server.port) == b"\x08\x01"
+    assert check(server.port, b"\x0a\x11kpu.torch.Service") == b"\x08\x01"
+
+
+def test_health_of_a_service_that_is_not_there_is_not_found(server):
+    with pytest.raises(grpc.RpcError) as refused:
+        check(server.port, b"\x0a\x05other")
+    assert refused.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+def test_the_hooks_of_a_module_make_and_process_tensors(hooked):
+    server = hooked("Scaling")
+    made = talk(server.port, lambda client: client.receive_tensors(2))
+    assert [np.asarray(tensor).tolist() for tensor in made] == [[0, 0, 0], [1, 1, 1]]
+    (doubled,) = talk(server.port, lambda client: client.stream_tensors(np.arange(3)))
+    assert np.asarray(doubled).tolist() == [0, 2, 4]
+    with pytest.raises(TransferFailed, match="bad is not good"):
+        talk(server.port, lambda client: client.receive_tensors(1, {"bad": "yes"}))
+    with pytest.raises(TransferFailed, match="RuntimeError: nothing to scale"):
+        talk(server.port, lambda client: client.stream_tensors(np.empty(0)))
+    assert "nothing to scale" in server.end()
+
+
+def test_hooks_see_what_clients_have_sent(hooked):
+    server = hooked("Counting")
+
+    async def send_and_count(client: TensorClient) -> Any:
+        await client.send_tensors(np.ones(3), np.ones(4))
+        return await client.receive_tensors()
+
+    assert np.asarray(talk(server.port, send_and_count)[0]) == 2
+
+
+def test_metrics_tell_what_came_what_went_and_what_is_kept(serve):
+    with_metrics = serve("--metrics-port", "0", "--max-tensors", "2")
+    (port,) = re.findall(r"metrics_port=(\d+)", "".join(with_metrics.lines))
+
+    async def traffic(client: TensorClient) -> None:
+        for _ in range(3):
+            await client.send_tensors(np.zeros(1000, np.uint8))
+        await client.stream_tensors(np.zeros(500, np.uint8))
+
+    talk(with_metrics.port, traffic)
+    told = metrics(int(port))
+    assert told['kpu_calls_total{method="ReceiveTensors",code="OK"}'] == 3
+    assert told['kpu_tensor_bytes_total{direction="received",path="grpc"}'] == 3500
+    assert told['kpu_tensors_total{direction="sent",path="grpc"}'] == 1
+    assert (told["kpu_stored_tensors"], told["kpu_stored_bytes"]) == (2, 2000)
+    assert told["kpu_evicted_tensors_total"] == 1
+    assert told["kpu_under_way_bytes"] == told["kpu_calls_in_flight"] == 0
+    assert "oldest tensor left" in with_metrics.end()
+
+
+def test_limits_hold_for_bytes_and_dtypes(serve):
+    limited = serve(KPU_MAX_TENSOR_BYTES="1Mi", KPU_DTYPES="float32,torch.int64")
+    with pytest.raises(TooLarge, match="at most 1048576 bytes"):
+        talk(limited.port, lambda client: client.send_tensors(np.zeros(1 << 18)))
+    with pytest.raises(TransferFailed, match="dtype uint8 is not accepted"):
+        talk(limited.port, lambda client: client.send_tensors(np.zeros(3, np.uint8)))
+    assert talk(limited.port, lambda client: client.send_tensors(np.zeros(3, np.int64))).success
+
+
+def test_many_large_uploads_at_once_stay_within_the_memory_of_the_server(serve):
+    small = serve("--memory-bytes", "64Mi")
+    payload = np.ones(24 << 20, np.uint8)
+
+    async def upload(client: TensorClient) -> Any:
+        await client.send_tensors(payload)
+        small.forget_peak_memory()
+        before = small.figure("VmHWM")
+        answers = await asyncio.gather(*(client.send_tensors(payload) for _ in range(12)))
+        return [answer.success for answer in answers], small.figure("VmHWM") - before
+
+    succeeded, grown = talk(small.port, upload)
+    assert all(succeeded)
+    # 64 MiB of tensors, and what gRPC holds for calls that wait; all at once would be 288 MiB.
+    assert grown < 160 << 20
+
+
+def test_a_server_that_is_told_to_stop_lets_a_transfer_finish(serve):
+    server = serve("--grace-seconds", "60")
+    idle = server.figure("VmRSS")
+
+    async def stop_in_the_middle(client: TensorClient) -> Any:
+        sending = asyncio.create_task(client.stream_tensors(np.ones(1 << 28, np.uint8)))
+        while server.figure("VmRSS") < idle + (100 << 20):
+            await asyncio.sleep(0.01)
+        server.send_signal(signal.SIGTERM)
+        return await sending
+
+    (back,) = talk(server.port, stop_in_the_middle)
+    assert np.asarray(back).all()
+    assert server.process.wait(30) == 0
+    with pytest.raises(ServerGone):
+        talk(server.port, lambda client: client.receive_tensors())
+
+
+def test_a_second_server_on_a_port_is_told_so_and_does_not_share_it(server):
+    command = [sys.executable, "-m", "kpu.torch.server", "--host", "127.0.0.1", "--port", str(server.port)]
+    second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert second.returncode == 1
+    assert "kpu.torch.server:" in second.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--port", "http"], 'port is "http"'),
+        (["--port", "70000"], "0 to 65535"),
+        (["--chunk-size", "7"], "chunk-size"),
+        (["--log-level", "loud"], "log-level"),
+        (["--memory-bytes", "2GB"], "bytes such as"),
+        (["--token-file", "/does/not/exist"], "cannot be read"),
+        (["--tls-cert", "/a"], "set both"),
+        (["--idle-seconds", "soon"], "idle-seconds"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_with_what_was_expected(flags, said):
+    with pytest.raises(SettingsError, match=said):
+        read_settings(flags, {})
+
+
+def test_a_dtype_in_the_settings_that_nobody_knows_is_refused():
+    with pytest.raises(UnsupportedTensor):
+        read_settings(["--dtypes", "float32,float33"], {})
+
+
+def test_settings_come_from_flags_then_variables_then_those_of_the_seed():
+    seed = {"LOG_LEVEL": "debug", "CHUNK_SIZE": "2097152"}
+    assert (read_settings([], seed).log_level, read_settings([], seed).chunk_bytes) == ("DEBUG", 2097152)
+    both = {**seed, "KPU_LOG_LEVEL": "ERROR", "KPU_PORT": "1234"}
+    assert (read_settings([], both).log_level, read_settings([], both).port) == ("ERROR", 1234)
+    assert read_settings(["--port", "4321"], both).port == 4321
+
+
+def test_an_empty_token_file_is_refused_because_it_would_open_the_server(tmp_path):
+    (tmp_path / "token").write_text("\n")
+    with pytest.raises(SettingsError, match="is empty"):
+        read_settings(["--token-file", str(tmp_path / "token")], {})
+
+
+def test_hooks_that_are_none_end_the_server_with_a_sentence():
+    command = [sys.executable, "-m", "kpu.torch.server", "--port", "0", "--hooks", "builtins:dict"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "not a subclass of kpu.torch.hooks.TensorHooks" in ended.stderr
