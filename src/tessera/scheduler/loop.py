@@ -65,7 +65,7 @@ class Loop:
         self._nodes = nodes
         self._clock = clock
         self._waiting: dict[ObjectKey, Pod] = {}
-        self._told: dict[ObjectKey, str] = {}
+        self._told: dict[str, str] = {}  # by UID: a pod made anew under a name has heard nothing
         self.wanted: Callable[[], None] = lambda: None  # told when there is a pod to look at
 
     def __len__(self) -> int:
@@ -74,11 +74,13 @@ class Loop:
     def pod_changed(self, change: Change[Pod]) -> None:
         pod = change.after
         if pod is None and change.before is not None:
-            self._others.forget(change.before.metadata.uid or "")
-        if pod is None or not self._is_waiting(pod):
-            self._forget(change.key)
-            return
+            self._others.forget(_uid(change.before))
         before = self._waiting.get(change.key)
+        if before is not None and (pod is None or _uid(pod) != _uid(before) or not self._is_waiting(pod)):
+            self._forget(before)
+            before = None
+        if pod is None or not self._is_waiting(pod):
+            return
         self._waiting[change.key] = pod
         if before is None or _asks(before) != _asks(pod):
             self.wanted()
@@ -90,8 +92,11 @@ class Loop:
         return spec.scheduler_name in self._schedulers and not spec.node_name and not is_held
 
     async def place_waiting(self, _: str) -> Again | None:
-        """Everybody who waits has a turn. Where that led to nothing there is another one soon."""
-        turns, done = asyncio.Semaphore(AT_ONCE), list[bool]()
+        """Everybody who waits has a turn. Where that led to nothing there is another one soon.
+
+        What was offered to others stands in the way, but not for long, and nobody is told when it is over.
+        """
+        turns, done, refused = asyncio.Semaphore(AT_ONCE), list[bool](), False
 
         async def carry_out(pod: Pod, decision: Decision) -> None:
             async with turns:
@@ -102,9 +107,18 @@ class Loop:
 
         async with asyncio.TaskGroup() as tasks:
             for pod in in_order(self._waiting.values()):
-                tasks.create_task(carry_out(pod, self._decide(pod)))
+                if not self._still_waits(pod):
+                    continue
+                decision = self._decide(pod)
+                refused |= not decision.node
+                tasks.create_task(carry_out(pod, decision))
                 await asyncio.sleep(0)  # others have their turn too
-        return None if all(done) else Again(TRY_AGAIN_S)
+        return Again(TRY_AGAIN_S) if not all(done) or (refused and self._phases.offers.nodes()) else None
+
+    def _still_waits(self, pod: Pod) -> bool:
+        """Not so, if it is gone by now or has gone and come again."""
+        waiting = self._waiting.get(identify(pod).key)
+        return waiting is not None and _uid(waiting) == _uid(pod)
 
     def _decide(self, pod: Pod) -> Decision:
         asked, lacking, names = self._others.asked_by(pod), list[str](), list[str]()
@@ -130,34 +144,40 @@ class Loop:
             await self._binder.bind(args)
         except BindRefused as error:
             self._others.forget(uid or "")
+            self._phases.offers.withdraw(uid or "")
             await self._tell(pod, str(error))
             return False
-        self._forget(key)
+        self._forget(pod)
         self._outcomes.placed(pod, node)
         return True
 
     async def _tell(self, pod: Pod, why: str) -> bool:
         """Once: nobody is woken by what they know. False, if it could not be told."""
-        key = identify(pod).key
-        if key not in self._waiting or self._told.get(key) == why:
+        if not self._still_waits(pod) or self._told.get(_uid(pod)) == why:
             return True
         try:
             await self._outcomes.not_placed(pod, why)
         except KubeError as error:
-            log.warning("pod not told why it waits", pod=str(key), error=str(error))
+            log.warning("pod not told why it waits", pod=str(identify(pod).key), error=str(error))
             return False
-        self._told[key] = why
+        if self._still_waits(pod):
+            self._told[_uid(pod)] = why
         return True
 
-    def _forget(self, key: ObjectKey) -> None:
-        """The pod waits no longer; the watch may tell later."""
-        self._waiting.pop(key, None)
-        self._told.pop(key, None)
+    def _forget(self, pod: Pod) -> None:
+        """The pod waits no longer; the watch may tell later. Another one of its name goes on waiting."""
+        if self._still_waits(pod):
+            del self._waiting[identify(pod).key]
+        self._told.pop(_uid(pod), None)
 
 
 def in_order(pods: Iterable[Pod]) -> Sequence[Pod]:
     """The highest priority first, then the oldest."""
     return sorted(pods, key=lambda pod: (-(pod.spec.priority or 0), pod.metadata.creation_timestamp or "", _name(pod)))
+
+
+def _uid(pod: Pod) -> str:
+    return pod.metadata.uid or ""
 
 
 def _name(pod: Pod) -> tuple[str, str]:

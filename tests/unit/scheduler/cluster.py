@@ -36,10 +36,10 @@ def put_document(world: World, node: dict[str, Any]) -> None:
     world.node_changed(Change(ObjectKey("", node["metadata"]["name"]), None, msgspec.convert(node, CachedNode)))
 
 
-def a_pod(name: str = "web", *, memory: int = 0, count: int = 1, **spec: Any) -> dict[str, Any]:
+def a_pod(name: str = "web", *, uid: str = "", memory: int = 0, count: int = 1, **spec: Any) -> dict[str, Any]:
     limits = {"nvidia.com/gpu": str(count), **({"nvidia.com/gpumem": str(memory)} if memory else {})}
     return {
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+        "metadata": {"name": name, "namespace": "default", "uid": uid or f"uid-{name}"},
         "spec": {"containers": [{"name": "main", "resources": {"limits": limits}}], **spec},
     }
 

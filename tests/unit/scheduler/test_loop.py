@@ -1,5 +1,6 @@
 """Pods in turn without kube-scheduler: who is first, who waits and hears why, who is tried again."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ from tessera.kube.caching import Change
 from tessera.kube.objects import ObjectKey
 from tessera.kube.pods import Pod
 from tessera.kube.reconciler import Again
+from tessera.kube.timing import SYSTEM_CLOCK
 from tessera.model.extender import BindingArgs
 from tessera.scheduler.loop import Loop, in_order
 from tessera.scheduler.nodes import CachedNode
@@ -30,12 +32,14 @@ class Bed:
         self.bound: list[tuple[str, str]] = []
         self.told: list[tuple[str, str]] = []
         self.problem: str = ""
+        self.while_bound: Callable[[], None] = lambda: None
         self.is_deaf = False
         self.wanted = 0
         self._pods: dict[ObjectKey, Pod] = {}
         others = OtherResources(lambda key: CATALOGUE.by_resource(key) is not None, self._pods_on)
+        self.phases = Phases(self.world)
         self.loop = Loop(
-            Phases(self.world),
+            self.phases,
             self,  # type: ignore[arg-type]
             others,
             self,
@@ -76,6 +80,7 @@ class Bed:
             raise BindRefused(self.problem)
         self.bound.append((args.pod_name, args.node))
         self.world.ledger.commit(args.pod_uid)
+        self.while_bound()
 
     def placed(self, pod: Pod, node: str) -> None:
         assert (pod.metadata.name, node) in self.bound
@@ -168,6 +173,43 @@ async def test_a_bind_that_fails_is_told_and_tried_again():
     bed.problem = ""
     assert await bed.turn() is None
     assert bed.bound == [("web", "a")]
+
+
+async def test_a_bind_that_fails_keeps_nothing_from_others():
+    bed = Bed(a=ONE_CARD)
+    bed.problem = "the pod is gone"
+    bed.see("gone")
+    assert isinstance(await bed.turn(), Again)
+    bed.see_gone("gone")
+    bed.problem = ""
+    bed.see("web")
+    assert await bed.turn() is None
+    assert bed.bound == [("web", "a")]
+
+
+async def test_who_is_refused_because_of_what_was_offered_to_another_is_tried_again_when_that_is_over():
+    bed = Bed(a=ONE_CARD)
+    bed.phases.place(a_pod("slow"), ["a"], SYSTEM_CLOCK.monotonic_s())
+    bed.see("web")
+    assert isinstance(await bed.turn(), Again)
+    assert not bed.bound
+
+
+async def test_a_pod_that_goes_and_comes_again_while_others_have_their_turn_is_another_one():
+    bed = Bed(a=ONE_CARD, b=ONE_CARD)
+    bed.see("web", uid="uid-old")
+
+    def replace() -> None:
+        bed.see_gone("web")
+        bed.see("web", uid="uid-new")
+
+    bed.while_bound = replace
+    await bed.turn()
+    assert len(bed.loop) == 1, "the new one still waits"
+    bed.while_bound = lambda: None
+    await bed.turn()
+    assert [name for name, _ in bed.bound] == ["web", "web"]
+    assert len(bed.loop) == 0
 
 
 async def test_a_pod_that_cannot_be_read_is_told_so_and_hinders_nobody():
