@@ -22,7 +22,7 @@ from tests.scheduler.conftest import Scheduling, a_pod
 from tests.scheduler.extender_process import ExtenderProcess
 from tests.scheduler.recording import Fault, Moment, RecordingProxy
 
-PATIENCE_S = 60
+PATIENCE_S = 120
 QUIET_S = 20
 NODE = "gpu-0000"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
