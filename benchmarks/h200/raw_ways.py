@@ -193,7 +193,11 @@ class GraphNodes(DefaultPool):
             and not self.driver.try_call("cuGraphLaunch", ready, self._stream)
             and not self.driver.try_call("cuStreamSynchronize", self._stream)
         )
-        return blocks if is_granted else []
+        if is_granted:
+            return blocks
+        self.driver.try_call("cuGraphExecDestroy", ready)
+        self.driver.call("cuGraphDestroy", self._graphs.pop())
+        return []
 
     def finish(self) -> None:
         """A graph stays until its blocks are given back."""

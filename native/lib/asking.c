@@ -5,7 +5,7 @@
    may be work that waits for this very launch. What collectives launch always goes. */
 #include "compute.h"
 
-#define DEPTH_NS (4 * MILLISECOND)              /* of work under way, beyond which a process gets no further ahead */
+#define DEPTH_NS (8 * MILLISECOND)              /* of work under way, beyond which a process gets no further ahead */
 
 static int64_t until_frame(const gate_t *gate, int64_t t) {
     int64_t frame = budget_frame_ns(&gate->tenancy, t);
@@ -25,7 +25,7 @@ static verdict_t ask_for_turn(gate_t *gate, int64_t t, int64_t in_flight, int ma
     if (!turn_is_own(tenancy) && (!may_spend || !turn_take(tenancy, t))) {
         atomic_store(&tenancy->own->waiting_ns, (uint64_t)t);
         int64_t left = turn_left_ns(tenancy, t);
-        return (verdict_t){LISTEN, left > 0 ? left : until_frame(gate, t)};
+        return (verdict_t){LISTEN, left > 0 ? left : may_spend ? POLITENESS_NS : until_frame(gate, t)};
     }
     if (!may_spend || (has_rivals && turn_is_used_up(tenancy, t, in_flight)))
         return (verdict_t){HAND_OVER, 0};

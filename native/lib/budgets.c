@@ -63,6 +63,8 @@ static int64_t most_of(card_file_t *file, const card_tenant_t *tenant, int64_t t
     int64_t quota = part_of(file, tenant, LONG_FRAME_NS, t), kernel = (int64_t)atomic_load(&tenant->kernel_ns);
     int64_t most = quota + quota / 10 + (kernel < quota / 2 ? kernel : quota / 2);
     most += part_of(file, tenant, longest_wait_of(file, tenant, t), t) + tenant_under_way(file, tenant, t);
+    if (tenant_is_kept_waiting(file, tenant, t))
+        most += quota;
     return most > 0 && most < LONGEST_CREDIT_NS ? most : LONGEST_CREDIT_NS;
 }
 

@@ -19,6 +19,7 @@
 #define PATIENCE_NS (50 * MILLISECOND)          /* with work under way that does not end */
 #define LIMITS_NS (10 * MILLISECOND)            /* after which they are read again */
 #define SHARING_NS (200 * MILLISECOND)          /* of tenants that share: it should not change with every pause */
+#define POLITENESS_NS (300 * MICROSECOND)       /* of one that lets others take the turn before it */
 #define SHORTEST_NAP_NS (10 * MICROSECOND)
 #define LONGEST_NAP_NS (2 * MILLISECOND)
 
@@ -93,6 +94,9 @@ int tenants_active(const tenancy_t *tenancy, int64_t t);
 int tenant_waits(card_file_t *file, const card_tenant_t *tenant, int64_t t);
 int tenant_has_rivals(const tenancy_t *tenancy, int64_t t);
 
+/* Whether it would use its time and cannot yet, because it is or was another's turn. */
+int tenant_is_kept_waiting(card_file_t *file, const card_tenant_t *tenant, int64_t t);
+
 /* Whether one that goes before this one uses the card. */
 int tenant_must_yield(const tenancy_t *tenancy, int64_t t);
 
@@ -118,6 +122,7 @@ int64_t budget_unpaid(tenancy_t *tenancy, int64_t from, int64_t to);
 int turns_are_needed(const tenancy_t *tenancy, int64_t t);
 int turn_is_own(const tenancy_t *tenancy);
 int64_t turn_left_ns(const tenancy_t *tenancy, int64_t t);
+int turn_is_of(const card_file_t *file, const card_tenant_t *tenant);
 int turn_take(tenancy_t *tenancy, int64_t t);
 int turn_is_used_up(const tenancy_t *tenancy, int64_t t, int64_t in_flight_ns);
 void turn_keep(tenancy_t *tenancy, int64_t until);

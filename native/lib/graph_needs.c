@@ -35,9 +35,14 @@ static int is_allocation(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARAMS *wish) {
            real.cuGraphMemAllocNodeGetParams(node, wish) == CUDA_SUCCESS;
 }
 
+/* Small blocks share pieces, others begin with a piece of their own. */
+static uint64_t need_for(const CUDA_MEM_ALLOC_NODE_PARAMS *wish) {
+    return round_up(wish->bytes, wish->bytes > GRAPH_GRAIN / 2 ? GRAPH_GRAIN : PAGE);
+}
+
 static void allocate(count_t *counted, const CUDA_MEM_ALLOC_NODE_PARAMS *wish) {
     graph_need_t *need = need_of(counted, wish->pool.location.id);
-    uint64_t bytes = round_up(wish->bytes, PAGE);
+    uint64_t bytes = need_for(wish);
     if (need == NULL)
         return;
     need->sum += bytes;
@@ -53,7 +58,7 @@ static void give_back(count_t *counted, CUdeviceptr pointer, const CUgraphNode *
             continue;
         graph_need_t *need = need_of(counted, wish.pool.location.id);
         if (need)
-            need->now -= round_up(wish.bytes, PAGE);
+            need->now -= need_for(&wish);
         return;
     }
 }

@@ -125,6 +125,9 @@ CUresult refuse(int card, uint64_t bytes);
 /* Before an allocation and before anybody is told: compare with what NVML says, if that is due. */
 void upkeep_keep_up(int card, uint64_t limit);
 
+/* The driver may just have taken something: the next request looks. */
+void upkeep_expect_growth(int card);
+
 /* Before a refusal. Returns 0 where it was done just now. */
 int upkeep_look_again(int card);
 

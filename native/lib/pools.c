@@ -14,6 +14,7 @@ typedef struct pool {
     CUmemoryPool handle;
     int card;
     uint64_t charged;
+    int is_used;
     struct pool *next;
 } pool_t;
 
@@ -91,7 +92,7 @@ static int know(CUmemoryPool handle, int card) {
     pthread_mutex_lock(&pools.mutex);
     pool_t **link = link_to(handle);
     if (*link == NULL && (*link = malloc(sizeof **link)) != NULL)
-        **link = (pool_t){handle, card, 0, NULL};
+        **link = (pool_t){.handle = handle, .card = card};
     int result = *link ? 0 : -1;
     pthread_mutex_unlock(&pools.mutex);
     return result;
@@ -126,6 +127,10 @@ static CUresult end_growth(const growth_t *growth, CUresult result, CUdeviceptr 
     pthread_mutex_lock(&pools.mutex);
     pool_t *pool = *link_to(growth->pool);
     int grew = pool && settle(pool, growth->ahead);
+    if (pool && !pool->is_used) {
+        pool->is_used = 1;
+        upkeep_expect_growth(growth->card);     /* with its first pool the driver takes more than the pool has */
+    }
     pthread_mutex_unlock(&pools.mutex);
     if (result != CUDA_SUCCESS || !grew || !region_is_over(growth->card, limit_of(growth->card)))
         return result;

@@ -198,6 +198,11 @@ int tenant_waits(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
            atomic_load(&tenant->budget_ns) > budget_least_ns(file, tenant, (int64_t)atomic_load(&tenant->kernel_ns), t);
 }
 
+int tenant_is_kept_waiting(card_file_t *file, const card_tenant_t *tenant, int64_t t) {
+    int is_about_to = stamp_is_recent(&tenant->waiting_ns, t, WAITER_NS) || turn_is_of(file, tenant);
+    return is_about_to && turns_are_needed_by(file, tenant, t);
+}
+
 int tenant_has_rivals(const tenancy_t *tenancy, int64_t t) {
     FOR_TENANTS(tenancy->file, other)
         if (other != tenancy->own && tenant_waits(tenancy->file, other, t))

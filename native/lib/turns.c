@@ -31,8 +31,12 @@ static int64_t end_in(uint64_t turn) {
     return (int64_t)(turn >> 8) * MICROSECOND;
 }
 
+int turn_is_of(const card_file_t *file, const card_tenant_t *tenant) {
+    return owner_in(atomic_load(&file->turn)) == (uint64_t)(tenant - file->tenants) + 1;
+}
+
 int turn_is_own(const tenancy_t *tenancy) {
-    return owner_in(atomic_load(&tenancy->file->turn)) == place_of(tenancy);
+    return turn_is_of(tenancy->file, tenancy->own);
 }
 
 int64_t turn_left_ns(const tenancy_t *tenancy, int64_t t) {
@@ -40,7 +44,7 @@ int64_t turn_left_ns(const tenancy_t *tenancy, int64_t t) {
     return owner_in(turn) ? end_in(turn) - t : 0;
 }
 
-/* Whoever has waited longest goes first. */
+/* Whoever has waited longest goes first, if it comes: its threads may wake up late. */
 static int is_first(const tenancy_t *tenancy, int64_t t) {
     uint64_t own = atomic_load(&tenancy->own->turn_ended_ns);
     uint32_t used = tenant_count(tenancy->file);
@@ -50,6 +54,18 @@ static int is_first(const tenancy_t *tenancy, int64_t t) {
             return 0;
     }
     return 1;
+}
+
+/* Since when nobody has the turn and there is time to use. */
+static int64_t free_since(const tenancy_t *tenancy, uint64_t turn) {
+    int64_t since = (int64_t)atomic_load(&tenancy->own->refilled_ns);
+    if (owner_in(turn) && end_in(turn) > since)
+        since = end_in(turn);
+    FOR_TENANTS(tenancy->file, tenant) {
+        int64_t ended = (int64_t)atomic_load(&tenant->turn_ended_ns);
+        since = ended > since ? ended : since;
+    }
+    return since;
 }
 
 void turn_renew(tenancy_t *tenancy, int64_t t) {
@@ -64,7 +80,8 @@ int turn_take(tenancy_t *tenancy, int64_t t) {
     if (owner_in(turn) == place_of(tenancy))
         return 1;
     int is_taken = owner_in(turn) && end_in(turn) > t && end_in(turn) < t + LONGEST_TURN_NS;
-    if (is_taken || !is_first(tenancy, t) ||
+    int is_polite = !is_taken && t - free_since(tenancy, turn) < POLITENESS_NS && !is_first(tenancy, t);
+    if (is_taken || is_polite ||
         !atomic_compare_exchange_strong(&tenancy->file->turn, &turn, packed(tenancy, t + 2 * MILLISECOND)))
         return 0;
     atomic_store(&tenancy->file->is_ending, 0);

@@ -15,6 +15,7 @@
 #define NEAR_PERIOD_MS 10       /* with little left of the limit */
 #define NEAR_SHARE 16
 #define REST_PER_LOOK 20        /* so many times as long as a look took there is none, because NVML may be slow */
+#define NEAR_REST_PER_LOOK 2
 #define LONGEST_REST_MS 200
 #define MOST_MARGIN ((uint64_t)128 << 20)       /* a process of torch on an H200 takes 92 MiB after its context */
 #define MARGIN_SHARE 64
@@ -22,7 +23,7 @@
 #define NONE UINT64_MAX
 
 typedef struct {
-    _Atomic uint64_t looked_ms, rest_ms, left;
+    _Atomic uint64_t looked_ms, took_ms, left;
     _Atomic int has_code, is_stale;
     int contexts;
     uint64_t charged;           /* beyond contexts, with the margin */
@@ -133,22 +134,33 @@ static void look(int card) {
         compare(card);
     uint64_t end_ms = coarse_ms();
     atomic_store(&upkeep->looked_ms, end_ms);
-    atomic_store(&upkeep->rest_ms, least((end_ms - begin_ms) * REST_PER_LOOK, LONGEST_REST_MS));
+    atomic_store(&upkeep->took_ms, end_ms - begin_ms);
     pthread_mutex_unlock(&mutex);
 }
 
-static int is_older(int card, uint64_t age_ms) {
+static int is_older(int card, uint64_t age_ms, uint64_t rest_per_look) {
     const upkeep_t *upkeep = &upkeeps[card];
     uint64_t passed_ms = coarse_ms() - atomic_load_explicit(&upkeep->looked_ms, memory_order_relaxed);
+    uint64_t rest_ms = atomic_load_explicit(&upkeep->took_ms, memory_order_relaxed) * rest_per_look;
     if (atomic_load_explicit(&upkeep->is_stale, memory_order_relaxed))
         return 1;
-    return passed_ms >= age_ms && passed_ms >= atomic_load_explicit(&upkeep->rest_ms, memory_order_relaxed);
+    return passed_ms >= age_ms && passed_ms >= least(rest_ms, LONGEST_REST_MS);
+}
+
+static int is_old_near_limit(int card) {
+    return is_older(card, NEAR_PERIOD_MS, NEAR_REST_PER_LOOK);
 }
 
 void upkeep_keep_up(int card, uint64_t limit) {
     uint64_t left = atomic_load_explicit(&upkeeps[card].left, memory_order_relaxed);
-    if (limit != NO_LIMIT && is_older(card, left < limit / NEAR_SHARE ? NEAR_PERIOD_MS : PERIOD_MS))
+    if (limit == NO_LIMIT)
+        return;
+    if (left < limit / NEAR_SHARE ? is_old_near_limit(card) : is_older(card, PERIOD_MS, REST_PER_LOOK))
         look(card);
+}
+
+void upkeep_expect_growth(int card) {
+    atomic_store(&upkeeps[card].is_stale, 1);
 }
 
 void upkeep_note_left(int card, uint64_t left) {
@@ -156,7 +168,7 @@ void upkeep_note_left(int card, uint64_t left) {
 }
 
 int upkeep_look_again(int card) {
-    if (!is_older(card, NEAR_PERIOD_MS))
+    if (!is_old_near_limit(card))
         return 0;
     look(card);
     return 1;
@@ -198,8 +210,8 @@ CUresult upkeep_begin_code(int card) {
 }
 
 void upkeep_end_code(int card) {
-    if (is_older(card, NEAR_PERIOD_MS))
+    if (is_old_near_limit(card))
         look(card);
     else
-        atomic_store(&upkeeps[card].is_stale, 1);
+        upkeep_expect_growth(card);
 }

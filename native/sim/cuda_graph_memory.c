@@ -35,8 +35,9 @@ void forget_graph_memory(void) {
     memset(memory, 0, sizeof memory);
 }
 
+/* Small blocks share pieces. */
 static uint64_t charged(const block_t *block) {
-    return round_up(block->asked, PAGE);
+    return round_up(block->asked, block->asked > PIECE / 2 ? PIECE : PAGE);
 }
 
 void end_graph_block(block_t *block) {

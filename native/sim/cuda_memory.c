@@ -47,6 +47,8 @@ API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
         return INVALID_VALUE;
     if (current_context() == NULL)
         return no_context();
+    if (current_context()->fault != SUCCESS)
+        return current_context()->fault;
     *total_bytes = current_context()->card->memory_bytes;
     *free_bytes = *total_bytes - machine_used(current_context()->card);
     return SUCCESS;
