@@ -35,6 +35,7 @@ SMALL_TURNS = 300
 MEMORY_PAYLOAD = 1 << 30
 UNLIMITED = (("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1))
 UP, DOWN = "/peer.Tensors/Up", "/peer.Tensors/Down"
+ECHO, TAKE = "/peer.Empty/Echo", "/peer.Empty/Take"
 _SERVING = re.compile(r"port=(\d+)")
 
 
@@ -105,6 +106,22 @@ def peer_handler(pb: Any, up: Any, down: Any) -> Any:
     return grpc.method_handlers_generic_handler("peer.Tensors", methods)
 
 
+def empty_handler() -> Any:
+    """As little as a call of each kind can do: an empty message comes, and one goes."""
+
+    async def echo(messages: Any, _: Any) -> Any:
+        async for message in messages:
+            yield message
+
+    async def take(messages: Any, _: Any) -> bytes:
+        async for _ in messages:
+            pass
+        return b""
+
+    methods = {"Echo": grpc.stream_stream_rpc_method_handler(echo), "Take": grpc.stream_unary_rpc_method_handler(take)}
+    return grpc.method_handlers_generic_handler("peer.Empty", methods)
+
+
 def serve_peer_threads() -> None:
     pb = protocol()
     held = np.ones(PAYLOAD, np.uint8).data
@@ -138,7 +155,7 @@ async def serve_peer_async() -> None:
         for chunk in peer_chunks(pb, held):
             yield chunk
 
-    server = grpc.aio.server(handlers=[peer_handler(pb, up, down)], options=UNLIMITED)
+    server = grpc.aio.server(handlers=[peer_handler(pb, up, down), empty_handler()], options=UNLIMITED)
     print(f"port={server.add_insecure_port('127.0.0.1:0')}", file=sys.stderr, flush=True)
     await server.start()
     await server.wait_for_termination()
@@ -220,7 +237,7 @@ async def measure() -> None:
     ):
         async with TensorClient("127.0.0.1", ours.port, shared=False) as client:
             await throughput(client, ThreadedPeer(threads.port, pb), AsyncPeer(aio.port, pb))
-            await small_round_trips(client, ours.port)
+            await small_round_trips(client, aio.port)
     await memory_growth()
 
 
@@ -251,20 +268,22 @@ async def throughput(client: TensorClient, threaded: ThreadedPeer, asynchronous:
 
 
 async def small_round_trips(client: TensorClient, port: int) -> None:
-    """Beside a call of the same kind to the same server that carries nothing."""
+    """Beside calls of the same kinds in plain gRPC, in which one empty message goes each way and nothing is done."""
     small = np.arange(16, dtype=np.float32)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
-        stream: Any = channel.stream_stream("/kpu.torch.Service/StreamTensors")
-        upload: Any = channel.stream_unary("/kpu.torch.Service/ReceiveTensors")
+        stream: Any = channel.stream_stream(ECHO)
+        upload: Any = channel.stream_unary(TAKE)
 
         async def empty_stream() -> None:
             call = stream()
+            await call.write(b"")
             await call.done_writing()
             async for _ in call:
                 pass
 
         async def empty_upload() -> None:
             call = upload()
+            await call.write(b"")
             await call.done_writing()
             await call
 
@@ -295,7 +314,8 @@ async def memory_growth() -> None:
                 data = np.ones(MEMORY_PAYLOAD, np.uint8)
                 size = {"shape": str(MEMORY_PAYLOAD)}
                 if direction == "down":
-                    await client.receive_tensors(1, size)  # the server holds it from now on
+                    async with TensorClient("127.0.0.1", server.port, shared=False) as another:
+                        await another.receive_tensors(1, size)  # the server holds it from now on
                 pids = (os.getpid(), server.process.pid)
                 before = [forget_peak(pid) for pid in pids]
                 if direction == "up":

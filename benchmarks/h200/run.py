@@ -15,7 +15,7 @@ from .bench import Bench
 from .observers import Card
 from .tables import render
 
-SECTIONS = ("single", "pairs", "memory", "raw", "kill", "micro", "throughput", "embedded")
+SECTIONS = ("single", "pairs", "memory", "raw", "kill", "micro", "throughput", "embedded", "compute")
 LIBRARY = Path(__file__).parents[2] / "build/native/libtessera.so"
 
 

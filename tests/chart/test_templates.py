@@ -136,11 +136,12 @@ def is_confined(container: dict) -> bool:
     }.items()  # fmt: skip
 
 
-def test_the_agent_is_root_with_no_capability_and_shares_nothing_with_its_node_but_directories(plain: Rendered):
+def test_the_agent_is_root_with_no_capability_and_shares_directories_and_processes_with_its_node(plain: Rendered):
     pod, container = plain.pod_of(*AGENT), plain.container(*AGENT, "device-plugin")
     assert is_confined(container)
     assert "privileged" not in container["securityContext"]
-    assert not {"hostPID", "hostNetwork", "hostIPC"} & pod.keys()
+    assert not {"hostNetwork", "hostIPC"} & pod.keys()
+    assert pod["hostPID"] is True
     read_only = {mount["mountPath"] for mount in container["volumeMounts"] if mount.get("readOnly")}
     assert read_only == {"/var/lib/kubelet/pod-resources", "/host/cgroup"}
     assert {volume["hostPath"]["path"] for volume in pod["volumes"]} == {
@@ -165,8 +166,8 @@ def test_directories_are_mounted_where_the_node_has_them():
     assert {"/data/kubelet/device-plugins", "/opt/vgpu", "/opt/tessera"} <= set(inside.values())
 
 
-def test_the_agent_sees_the_nodes_processes_only_where_that_is_wanted():
-    assert Rendered("devicePlugin.hostPID=true").pod_of(*AGENT)["hostPID"] is True
+def test_the_nodes_processes_can_be_kept_from_the_agent():
+    assert "hostPID" not in Rendered("devicePlugin.hostPID=false").pod_of(*AGENT)
 
 
 def test_nvml_can_come_from_a_runtime_class_or_from_the_node():

@@ -2,17 +2,14 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 from kubernetes import client, config
 
 from kpu.client import Compute, cluster, init
-from testbed.fixtures import require_testbed
 from tests.contract.command_line import CommandLine
-from tests.contract.waiting import eventually
-from tests.operators.compute_life import ComputeEngine, embedded_engine, real_engine
+from tests.operators.compute_life import ENGINES, ComputeEngine, own_namespace, running_engine
 
 MakeCompute = Callable[..., Compute]
 TIMEOUT_S = 180
@@ -25,26 +22,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S, func_only=True))
 
 
-@pytest.fixture(scope="session", params=["embedded", "kubernetes"])
-def compute_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComputeEngine]:
-    require_testbed()
-    directory = tmp_path_factory.mktemp("computes")
-    if request.param == "embedded":
-        with embedded_engine(directory) as engine:
-            yield engine
-    else:
-        with real_engine(directory, request.getfixturevalue("new_cluster")) as engine:
-            yield engine
+compute_engine = pytest.fixture(scope="session", params=ENGINES)(running_engine)
 
 
 @pytest.fixture
 def kubectl(compute_engine: ComputeEngine) -> Iterator[CommandLine]:
     """In a namespace of the test's own."""
-    name = f"lab-{uuid4().hex[:8]}"
-    compute_engine.kubectl("create", "namespace", name)
-    eventually(lambda: "default" in compute_engine.kubectl("get", "sa", "-n", name, "-o", "name"))
-    yield compute_engine.kubectl.within(name)
-    compute_engine.kubectl("delete", "namespace", name, "--wait=false")
+    with own_namespace(compute_engine) as kubectl:
+        yield kubectl
 
 
 @pytest.fixture

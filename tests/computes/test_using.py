@@ -85,9 +85,12 @@ async def test_a_changed_intent_is_rolled_out_before_it_is_ready(kubectl: Comman
     assert env["LOG_LEVEL"] == "DEBUG"
 
 
-async def test_outside_the_cluster_a_port_is_forwarded_by_itself(make_compute: MakeCompute, monkeypatch):
+@pytest.mark.parametrize("env", [{}, {"KPU_PORT": "6000"}], ids=["usual port", "port of its own"])
+async def test_outside_the_cluster_a_port_is_forwarded_by_itself(
+    env: dict[str, str], make_compute: MakeCompute, monkeypatch
+):
     monkeypatch.setattr(connecting, "candidates", lambda _compute, _port: [])
-    compute = make_compute("worker", image=IMAGE)
+    compute = make_compute("worker", image=IMAGE, env=env)
     await compute.ready()
     sent = a_tensor(1 << 10)
     (back,) = await compute.stream_tensors(sent)
@@ -102,7 +105,7 @@ async def test_through_a_forwarded_port_much_goes_both_ways_at_once_and_a_new_po
     await compute.ready()
     computes = Computes(Api(configuration), namespace)
     token = computes.secret(f"{name}-token")["token"].decode()
-    with closing(PortForward(computes.api, lambda: computes.pod_path(name), 50051)) as forward:
+    with closing(PortForward(computes.api, lambda: computes.server_of(name, 50051))) as forward:
         async with TensorClient(forward.host, forward.port, token=token, shared=False) as server:
             sent = a_tensor(1 << 22)
             for (back,) in await asyncio.gather(*(server.stream_tensors(sent) for _ in range(3))):
@@ -156,6 +159,16 @@ async def test_a_name_can_be_used_again_at_once(make_compute: MakeCompute):
         await compute.ready()
         assert (await compute.send_tensors(a_tensor(4))).success
         await compute.delete()
+
+
+async def test_a_compute_that_another_program_made_anew_is_connected_to_anew(make_compute: MakeCompute):
+    compute = make_compute("worker", image=IMAGE)
+    await compute.ready()
+    assert (await compute.send_tensors(a_tensor(4))).success
+    await make_compute("worker", image=IMAGE).delete()
+    make_compute("worker", image=IMAGE)
+    await compute.ready()
+    assert (await compute.send_tensors(a_tensor(4))).success
 
 
 async def test_an_image_that_cannot_be_one_fails_at_once_with_its_reason(make_compute: MakeCompute):

@@ -3,8 +3,10 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 START_S = 90
 
@@ -25,6 +27,16 @@ class WholeEngine:
 
     def up(self, *more: str) -> subprocess.CompletedProcess[str]:
         return self.call("up", "--detach", *self._options, *more)
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        """Up, until whoever needs it is done."""
+        started = self.up()
+        assert started.returncode == 0, started.stderr
+        try:
+            yield self
+        finally:
+            self.down()
 
     def down(self) -> subprocess.CompletedProcess[str]:
         return self.call("down")

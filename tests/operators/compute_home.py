@@ -3,15 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Any
 
 from tessera.errors import NotFound
 from tessera.kube.access import find_access
 from tessera.kube.client import Client
 from tessera.kube.events import Recorder
-from tessera.kube.kinds import PODS, Kind
+from tessera.kube.following import Leading
+from tessera.kube.kinds import EVENTS, PODS, SECRETS, Kind
 from tessera.operators.compute_objects import COMPUTE_DOCUMENTS, STATEFUL_SETS
 from tessera.operators.compute_running import ComputeOperator
+from tessera.operators.objects import second_of
 from tessera.vendors.loading import load_catalogue
 from tests.operators.compute_life import condition_of
 from tests.operators.conftest import Engine
@@ -22,9 +25,9 @@ Document = dict[str, Any]
 
 
 @asynccontextmanager
-async def operating(client: Client) -> AsyncIterator[ComputeOperator]:
+async def operating(client: Client, leading: Leading | None = None) -> AsyncIterator[ComputeOperator]:
     recorder = Recorder(client, component="tessera-operator")
-    operator = ComputeOperator(client, recorder, CATALOGUE)
+    operator = ComputeOperator(client, recorder, CATALOGUE, leading=leading)
     tasks = [asyncio.create_task(work) for work in (recorder.run(), *operator.works())]
     try:
         yield operator
@@ -105,15 +108,36 @@ class Home:
         }
         await self.client.patch(STATEFUL_SETS, "demo", {"status": told}, namespace=self.namespace, subresource="status")
 
-    async def tell_pod(self, **status: Any) -> None:
-        """A pod of the set with this status, as a kubelet would tell it."""
+    async def tell_pod(
+        self, *, is_owned: bool = True, volumes: list[Document] | None = None, **status: Any
+    ) -> Document:
+        """A pod of the set with this status, as a kubelet would tell it; or somebody else's, with the same labels."""
         found = await self.get(STATEFUL_SETS)
         template = found["spec"]["template"]["metadata"]
         labels = {**template["labels"], "controller-revision-hash": "demo-1"}
+        owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "demo", "uid": found["metadata"]["uid"]}
+        owners = [owner | {"controller": True}] if is_owned else []
         spec = {"schedulerName": "by-hand", "containers": [{"name": "server", "image": "none"}]}
-        body = {"metadata": {"name": "demo-0", "labels": labels}, "spec": spec}
-        await self.client.create(PODS, body, namespace=self.namespace)
-        await self.client.patch(PODS, "demo-0", {"status": status}, namespace=self.namespace, subresource="status")
+        spec |= {"volumes": volumes} if volumes else {}
+        metadata = {"name": "demo-0", "labels": labels, "ownerReferences": owners}
+        await self.client.create(PODS, {"metadata": metadata, "spec": spec}, namespace=self.namespace)
+        return await self.client.patch(
+            PODS, "demo-0", {"status": status}, namespace=self.namespace, subresource="status"
+        )
+
+    async def tell_event(self, pod: Document, reason: str, message: str) -> None:
+        """Of the pod, as a kubelet or an autoscaler would."""
+        about = {"kind": "Pod", "apiVersion": "v1", "namespace": self.namespace}
+        about |= {name: pod["metadata"][name] for name in ("name", "uid")}
+        now = second_of(datetime.now(UTC))
+        body = {"metadata": {"generateName": "told-"}, "involvedObject": about, "reason": reason, "message": message}
+        body |= {"type": "Warning", "firstTimestamp": now, "lastTimestamp": now, "count": 1}
+        await self.client.create(EVENTS, body, namespace=self.namespace)
+
+    async def spoil_token(self) -> None:
+        """The Secret stays, and has no token."""
+        gone = {"data": {"token": None}}
+        await self.client.patch(SECRETS, "demo-token", gone, namespace=self.namespace)
 
 
 def headed(body: Document) -> Document:

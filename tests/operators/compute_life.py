@@ -6,10 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
+
+import pytest
 
 from testbed.building import Programs
 from testbed.cluster import Cluster
-from testbed.fixtures import NewCluster
+from testbed.fixtures import NewCluster, require_testbed
 from testbed.images.cache import default_cache
 from testbed.images.recipes.kpu import REFERENCE, kpu_image
 from tests.contract.command_line import CommandLine
@@ -33,16 +36,36 @@ class ComputeEngine(NamedTuple):
     python: str
 
 
+ENGINES = ("embedded", "kubernetes")
+
+
+def running_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComputeEngine]:
+    """What a fixture with one of ENGINES as its parameter yields."""
+    require_testbed()
+    directory = tmp_path_factory.mktemp("computes")
+    if request.param == "embedded":
+        running = embedded_engine(directory)
+    else:
+        running = real_engine(directory, request.getfixturevalue("new_cluster"))
+    with running as engine:
+        yield engine
+
+
+@contextmanager
+def own_namespace(engine: ComputeEngine) -> Iterator[CommandLine]:
+    name = f"lab-{uuid4().hex[:8]}"
+    engine.kubectl("create", "namespace", name)
+    eventually(lambda: "default" in engine.kubectl("get", "sa", "-n", name, "-o", "name"))
+    yield engine.kubectl.within(name)
+    engine.kubectl("delete", "namespace", name, "--wait=false")
+
+
 @contextmanager
 def embedded_engine(directory: Path) -> Iterator[ComputeEngine]:
     engine = WholeEngine(directory, "--nodes", "1", "--cards", "1xA100-SXM4-80GB")
-    started = engine.up()
-    assert started.returncode == 0, started.stderr
-    try:
+    with engine.running():
         kubectl = CommandLine(Programs()["kubectl"], engine.kubeconfig, directory / "cache")
         yield ComputeEngine("embedded", engine.kubeconfig, kubectl, sys.executable)
-    finally:
-        engine.down()
 
 
 @contextmanager

@@ -16,8 +16,18 @@ import pytest_asyncio
 from tessera.errors import AlreadyExists
 from tessera.kube.access import find_access
 from tessera.kube.client import Client, Deletion
-from tessera.kube.kinds import GPU_CLAIMS, GPU_GANGS, LEASES, NAMESPACES, PODS, SECRETS, SERVICE_ACCOUNTS, Selection
-from tessera.operators.compute_objects import COMPUTE_DOCUMENTS, SERVICES, STATEFUL_SETS
+from tessera.kube.kinds import (
+    GPU_CLAIMS,
+    GPU_GANGS,
+    LEASES,
+    NAMESPACES,
+    PODS,
+    SECRETS,
+    SERVICE_ACCOUNTS,
+    SERVICES,
+    Selection,
+)
+from tessera.operators.compute_objects import COMPUTE_DOCUMENTS, STATEFUL_SETS
 from tessera.operators.installing import install_definitions
 from testbed.building import Programs
 from testbed.fixtures import NewCluster, require_testbed

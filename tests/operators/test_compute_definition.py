@@ -83,6 +83,7 @@ BOTH = {"name": "A", "value": "1", "valueFrom": {"fieldRef": {"fieldPath": "meta
         ({"token": "maybe"}, 'supported values: "enabled", "disabled"'),
         ({"tls": {}}, "spec.tls.secretName: Required value"),
         ({"sharedMemory": {"hostPath": "here"}}, "spec.sharedMemory.hostPath"),
+        ({"sharedMemory": {"hostPath": f"/{'a' * 65}"}}, "spec.sharedMemory.hostPath"),
         ({"sharedMemory": {"hostPath": "/a", "claimName": "b"}}, "at most 1"),
         ({"route": {"parentRefs": []}}, "spec.route.parentRefs"),
         ({"suspend": "yes"}, "spec.suspend"),

@@ -6,42 +6,30 @@ from collections.abc import Iterator
 
 import pytest
 
-from testbed.fixtures import require_testbed
 from tests.contract.command_line import CommandLine
 from tests.contract.waiting import eventually
 from tests.operators.compute_life import (
+    ENGINES,
     IMAGE,
     ComputeEngine,
     Computes,
     condition_of,
-    embedded_engine,
-    real_engine,
+    own_namespace,
+    running_engine,
 )
 
 NOWHERE = "127.0.0.1:1/nobody/has-this:1"
 pytestmark = pytest.mark.timeout(240, func_only=True)
 
 
-@pytest.fixture(scope="module", params=["embedded", "kubernetes"])
-def compute_engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ComputeEngine]:
-    require_testbed()
-    directory = tmp_path_factory.mktemp("computes")
-    if request.param == "embedded":
-        with embedded_engine(directory) as engine:
-            yield engine
-    else:
-        with real_engine(directory, request.getfixturevalue("new_cluster")) as engine:
-            yield engine
+compute_engine = pytest.fixture(scope="module", params=ENGINES)(running_engine)
 
 
 @pytest.fixture
-def kubectl(compute_engine: ComputeEngine, request: pytest.FixtureRequest) -> Iterator[CommandLine]:
+def kubectl(compute_engine: ComputeEngine) -> Iterator[CommandLine]:
     """In a namespace of the test's own."""
-    name = f"computes-{abs(hash(request.node.name)) % 10**8}"
-    compute_engine.kubectl("create", "namespace", name)
-    eventually(lambda: "default" in compute_engine.kubectl("get", "sa", "-n", name, "-o", "name"))
-    yield compute_engine.kubectl.within(name)
-    compute_engine.kubectl("delete", "namespace", name, "--wait=false")
+    with own_namespace(compute_engine) as kubectl:
+        yield kubectl
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,6 +38,7 @@ def troubled(compute_engine: ComputeEngine) -> Computes:
     compute_engine.kubectl("create", "namespace", "troubled")
     computes = Computes(compute_engine.kubectl.within("troubled"), compute_engine.python)
     computes.apply("homeless", {"image": NOWHERE})
+    computes.apply("giant", computes.serving(resources={"cpu": "1000"}))
     computes.apply("crashing", computes.running("import sys; print('no such weights'); sys.exit(7)"))
     return computes
 
@@ -168,11 +157,47 @@ def test_a_server_that_crashes_is_told_with_its_exit_code_and_last_words(trouble
     assert int(told[1]) >= 3
 
 
-def test_a_compute_that_no_node_could_ever_hold_is_stalled_with_the_schedulers_words(computes: Computes):
-    computes.apply("demo", computes.serving(resources={"nvidia.com/gpu": 3}))
-    said = computes.until_reason("demo", "Unschedulable")
+def test_a_compute_that_no_node_could_ever_hold_is_stalled_with_the_schedulers_words(troubled: Computes):
+    said = troubled.until_stalled("giant", within_s=120)
+    assert said["reason"] == troubled.condition("giant", "Ready")["reason"] == "Unschedulable"
     assert "0/1 nodes are available" in said["message"]
+
+
+@pytest.mark.parametrize("compute_engine", ["embedded"], indirect=True)
+def test_a_compute_that_wants_more_cards_than_any_node_has_is_stalled(computes: Computes):
+    computes.apply("demo", computes.serving(resources={"nvidia.com/gpu": 3}))
     assert computes.until_stalled("demo")["reason"] == "Unschedulable"
+
+
+def test_a_certificate_that_is_not_there_is_named_and_waited_for(computes: Computes):
+    computes.apply("demo", computes.serving(tls={"secretName": "cert"}))
+    said = computes.until_reason("demo", "TlsSecretMissing")
+    assert 'Secret "cert" is not there' in said["message"]
+    computes.kubectl("create", "secret", "generic", "cert", "--from-literal=tls.crt=a", "--from-literal=tls.key=b")
+    computes.until_ready("demo")
+
+
+def test_a_stateful_set_says_which_pod_it_made_and_removed(computes: Computes):
+    computes.apply("demo", computes.serving())
+    computes.until_ready("demo")
+    computes.change("demo", {"suspend": True})
+
+    def told() -> list[tuple[str, str]]:
+        events = json.loads(computes.kubectl("get", "events", "-o", "json"))["items"]
+        return [(one["reason"], one["message"]) for one in events if one["involvedObject"]["kind"] == "StatefulSet"]
+
+    eventually(lambda: any(reason == "SuccessfulDelete" for reason, _ in told()))
+    assert sorted(told()) == [
+        ("SuccessfulCreate", "Create Pod demo-0 in StatefulSet demo successful"),
+        ("SuccessfulDelete", "Delete Pod demo-0 in StatefulSet demo successful"),
+    ]
+
+
+@pytest.mark.parametrize("compute_engine", ["embedded"], indirect=True)
+def test_a_claim_is_refused_where_there_are_none(computes: Computes):
+    computes.apply("demo", computes.serving(sharedMemory={"claimName": "c"}))
+    said = computes.until_stalled("demo")
+    assert "this engine has no PersistentVolumeClaims" in said["message"]
 
 
 def test_a_quota_is_named_and_one_that_is_too_small_by_itself_is_final(computes: Computes):
@@ -181,7 +206,11 @@ def test_a_quota_is_named_and_one_that_is_too_small_by_itself_is_final(computes:
     computes.until_ready("first")
     computes.apply("second", computes.serving())
     said = computes.until_reason("second", "QuotaExceeded")
-    assert "exceeded quota: tight" in said["message"]
+    assert said["message"].startswith('pods "second-0" is forbidden: exceeded quota: tight')
+    failed = computes.kubectl(
+        "get", "events", "--field-selector=reason=FailedCreate", "-o", "jsonpath={.items[*].message}"
+    )
+    assert failed.startswith("Create Pod second-0 in StatefulSet second failed error: ")
     assert computes.condition("second", "Stalled")["status"] == "False"
     computes.change("second", {"resources": {"cpu": "2"}})
     assert computes.until_stalled("second")["reason"] == "QuotaExceeded"

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tessera.errors import NotFound
+from tessera.errors import Forbidden, NotFound
 from tessera.kube.access import find_access
 from tessera.kube.client import Client, Deletion, PatchType
-from tessera.kube.kinds import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, SECRETS, Kind, Selection
-from tessera.operators.compute_objects import COMPUTE_DOCUMENTS, GATEWAYS, GRPC_ROUTES, SERVICES, STATEFUL_SETS
+from tessera.kube.kinds import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, PODS, SECRETS, SERVICES, Kind, Selection
+from tessera.kube.objects import ObjectKey
+from tessera.operators.compute_objects import COMPUTE_DOCUMENTS, GATEWAYS, GRPC_ROUTES, STATEFUL_SETS
 from tessera.operators.compute_running import ComputeOperator
 from tests.operators.compute_home import Document, Home, Writes, look_again, operating
 from tests.operators.compute_life import condition_of
@@ -61,11 +62,8 @@ async def test_a_variable_that_is_no_longer_wanted_goes_from_the_pod_too(home: H
     await home.until_told("StatefulSetNotReady")
     await home.change({"env": [{"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]})
 
-    def is_changed(found: Document) -> bool:
-        env = found["spec"]["template"]["spec"]["containers"][0]["env"]
-        return "B" in [one["name"] for one in env]
-
-    container = (await home.until(STATEFUL_SETS, is_changed))["spec"]["template"]["spec"]["containers"][0]
+    found = await home.until(STATEFUL_SETS, lambda found: "B" in _variables_of(found))
+    container = found["spec"]["template"]["spec"]["containers"][0]
     env = {one["name"]: one for one in container["env"]}
     assert "A" not in env
     assert env["KPU_PORT"]["value"] == "50051"
@@ -95,6 +93,38 @@ async def test_a_removed_token_is_made_again_and_reaches_the_pod(home: Home):
 
 def _digest_on(stateful_set: Document) -> str:
     return stateful_set["spec"]["template"]["metadata"]["annotations"]["compute.kpu.dev/token-digest"]
+
+
+async def test_a_server_whose_token_was_spoilt_serves_on_where_it_is(home: Home, operator: ComputeOperator):
+    await home.make()
+    await home.until_told("StatefulSetNotReady")
+    await home.tell_set(readyReplicas=1, updatedReplicas=1)
+    addresses = (await home.until_told("StatefulSetReady"))["status"]["addresses"]
+    await home.spoil_token()
+    await look_again(operator)
+    compute = await home.until(COMPUTE_DOCUMENTS, lambda one: condition_of(one, "Stalled")["status"] == "True")
+    assert condition_of(compute, "Stalled")["reason"] == "TokenMissing"
+    assert condition_of(compute, "Ready")["status"] == "True"
+    assert compute["status"]["addresses"] == addresses
+    await home.change({"env": [{"name": "A", "value": "1"}]})
+    await home.until(STATEFUL_SETS, lambda found: "A" in _variables_of(found))
+    await home.client.delete(SECRETS, "demo-token", namespace=home.namespace)
+    await home.until(COMPUTE_DOCUMENTS, lambda one: condition_of(one, "Stalled")["status"] == "False")
+
+
+@pytest.mark.usefixtures("operator")
+async def test_a_compute_is_suspended_whatever_hinders_it(home: Home):
+    await home.make()
+    await home.until_told("StatefulSetNotReady")
+    await home.spoil_token()
+    await home.change({"suspend": True, "labels": {"team": "not a value!"}})
+    await home.until(STATEFUL_SETS, lambda found: found["spec"]["replicas"] == 0)
+    compute = await home.until_told("Suspended")
+    assert condition_of(compute, "Suspended")["status"] == "True"
+
+
+def _variables_of(stateful_set: Document) -> list[str]:
+    return [one["name"] for one in stateful_set["spec"]["template"]["spec"]["containers"][0]["env"]]
 
 
 @pytest.mark.usefixtures("operator")
@@ -185,6 +215,75 @@ async def test_an_image_without_a_name_is_stalled_until_another_is_wanted(home: 
     assert compute["status"]["observedGeneration"] == compute["metadata"]["generation"]
 
 
+async def test_a_pod_with_our_labels_that_the_set_does_not_manage_says_nothing(home: Home, operator: ComputeOperator):
+    await home.make()
+    await home.until_told("StatefulSetNotReady")
+    waiting = {"reason": "InvalidImageName", "message": "that is no image"}
+    container = {"name": "server", "state": {"waiting": waiting}, "ready": False, "restartCount": 0}
+    pod = await home.tell_pod(
+        is_owned=False, phase="Pending", containerStatuses=[container | {"image": "A!", "imageID": ""}]
+    )
+    await home.tell_set()
+    seen = ObjectKey(home.namespace, "demo-0")
+    await until(lambda: (found := operator.watched.pods.get(seen)) and found.containers)
+    await home.until(COMPUTE_DOCUMENTS, lambda one: "no pod has been made yet" in condition_of(one, "Ready")["message"])
+    await look_again(operator)
+    assert condition_of(await home.get(COMPUTE_DOCUMENTS), "Ready")["reason"] == "StatefulSetNotReady"
+    assert not pod["metadata"].get("ownerReferences")
+
+
+@pytest.mark.usefixtures("operator")
+@pytest.mark.parametrize(
+    ("spec", "message", "reason"),
+    [
+        ({"tls": {"secretName": "cert"}}, 'failed for volume "tls" : secret "cert" not found', "TlsSecretMissing"),
+        ({"sharedMemory": {"claimName": "c"}}, 'failed for volume "shared" : no such server', "VolumeFailed"),
+    ],
+    ids=["certificate", "claim"],
+)
+async def test_a_volume_that_cannot_be_mounted_is_told(home: Home, spec: Document, message: str, reason: str):
+    await home.make(spec=spec)
+    await home.until_told("StatefulSetNotReady")
+    scheduled = {"type": "PodScheduled", "status": "True"}
+    pod = await home.tell_pod(phase="Pending", volumes=[{"name": "v", "emptyDir": {}}], conditions=[scheduled])
+    await home.tell_event(pod, "FailedMount", f"MountVolume.SetUp {message}")
+    await home.tell_set()
+    compute = await home.until_told(reason)
+    assert message in condition_of(compute, "Ready")["message"]
+    assert condition_of(compute, "Stalled")["status"] == "False"
+
+
+@pytest.mark.usefixtures("operator")
+async def test_a_directory_of_the_node_that_is_not_allowed_is_refused(home: Home):
+    await home.make(spec={"sharedMemory": {"hostPath": "/etc"}})
+    compute = await home.until_told("HostPathNotAllowed")
+    assert condition_of(compute, "Stalled")["status"] == "True"
+    with pytest.raises(NotFound):
+        await home.get(STATEFUL_SETS)
+    await home.change({"sharedMemory": {"hostPath": "/run/kpu/team"}})
+    await home.until_told("StatefulSetNotReady")
+
+
+@pytest.mark.usefixtures("operator")
+async def test_what_others_say_on_a_compute_stays(home: Home):
+    await home.make()
+    compute = await home.until_told("StatefulSetNotReady")
+    theirs = {"type": "Audited", "status": "True", "reason": "Seen", "message": "by hand"}
+    theirs |= {"lastTransitionTime": "2026-01-01T00:00:00Z"}
+    added = [{"op": "add", "path": "/status/conditions/-", "value": theirs}]
+    await home.client.patch(
+        COMPUTE_DOCUMENTS,
+        "demo",
+        added,
+        namespace=home.namespace,
+        patch_type=PatchType.JSON,
+        subresource="status",
+    )
+    await home.tell_set(readyReplicas=1, updatedReplicas=1)
+    compute = await home.until_told("StatefulSetReady")
+    assert condition_of(compute, "Audited") == theirs
+
+
 @pytest.mark.usefixtures("operator")
 async def test_without_a_gateway_api_a_wish_for_a_route_is_told(home: Home):
     await home.make(spec={"route": {"parentRefs": [{"name": "gate"}]}})
@@ -217,6 +316,16 @@ def a_definition(kind: Kind[Any]) -> Document:
     }
 
 
+async def until_gone(api: Client, kind: Kind[Any], key: ObjectKey) -> None:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            try:
+                await api.get(kind, key.name, namespace=key.namespace)
+            except NotFound:
+                return
+            await asyncio.sleep(0.05)
+
+
 async def until_served(api: Client, kind: Kind[Any]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while True:
@@ -227,21 +336,67 @@ async def until_served(api: Client, kind: Kind[Any]) -> None:
                 await asyncio.sleep(0.05)
 
 
-@pytest.mark.usefixtures("gateway_api", "operator")
-async def test_a_route_is_made_told_of_and_removed_again(home: Home):
-    gate = {"metadata": {"name": "gate"}, "spec": {"listeners": [{"port": 80, "protocol": "HTTP"}]}}
+async def make_gateway(home: Home) -> None:
+    listeners = [{"name": "plain", "port": 80, "protocol": "HTTP"}, {"name": "tls", "port": 443, "protocol": "HTTPS"}]
+    gate = {"metadata": {"name": "gate"}, "spec": {"listeners": listeners}}
     gate |= {"apiVersion": GATEWAYS.api_version, "kind": "Gateway", "status": {"addresses": [{"value": "192.0.2.7"}]}}
     await home.client.create(GATEWAYS, gate, namespace=home.namespace)
-    await home.make(spec={"route": {"parentRefs": [{"name": "gate"}]}})
-    compute = await home.until(COMPUTE_DOCUMENTS, lambda one: condition_of(one, "Routed").get("status") == "True")
-    assert compute["status"]["addresses"][-1] == {"type": "IPAddress", "value": "192.0.2.7", "port": 80}
-    assert (await home.get(GRPC_ROUTES))["spec"]["rules"][0]["backendRefs"] == [{"name": "demo", "port": 50051}]
-    await home.change({"route": None})
-    compute = await home.until(COMPUTE_DOCUMENTS, lambda one: not condition_of(one, "Routed"))
-    assert all(one["value"] != "192.0.2.7" for one in compute["status"]["addresses"])
-    async with asyncio.timeout(PATIENCE_S):
-        while (await home.client.list(GRPC_ROUTES, Selection(namespace=home.namespace))).items:
-            await asyncio.sleep(0.05)
+
+
+async def take_route(home: Home, parent: Document, status: str = "True") -> None:
+    """As the Gateway's controller would."""
+    await home.until(GRPC_ROUTES, lambda _: True)
+    condition = {"type": "Accepted", "status": status, "reason": "Told", "message": "by hand"}
+    told = {"parents": [{"parentRef": parent, "controllerName": "test", "conditions": [condition]}]}
+    await home.client.patch(GRPC_ROUTES, "demo", {"status": told}, namespace=home.namespace)
+
+
+PARENT = {"name": "gate", "sectionName": "plain"}
+
+
+async def until_routed(home: Home, reason: str) -> Document:
+    return await home.until(COMPUTE_DOCUMENTS, lambda one: condition_of(one, "Routed").get("reason") == reason)
+
+
+class Sighted(Client):
+    """That may read Gateways, or not."""
+
+    may_read = True
+
+    async def get(self, kind: Kind[Any], name: str, **how: Any) -> Any:
+        if kind is GATEWAYS and not self.may_read:
+            raise Forbidden("no", verb="get", target=f"gateways {name}", status=403, reason="Forbidden")
+        return await super().get(kind, name, **how)
+
+
+@pytest.mark.usefixtures("gateway_api")
+async def test_a_route_is_made_told_of_and_removed_again(engine: Engine, home: Home):
+    async with Sighted(find_access(engine.kubeconfig)) as client, operating(client) as operator:
+        await make_gateway(home)
+        await home.make(spec={"route": {"parentRefs": [PARENT]}})
+        compute = await until_routed(home, "RoutePending")
+        assert all(one["value"] != "192.0.2.7" for one in compute["status"]["addresses"])
+        await take_route(home, PARENT, "False")
+        assert "by hand" in condition_of(await until_routed(home, "RouteNotAccepted"), "Routed")["message"]
+
+        client.may_read = False
+        await take_route(home, PARENT)
+        compute = await until_routed(home, "GatewayNotRead")
+        assert condition_of(compute, "Ready")["reason"] == "StatefulSetNotReady"
+        client.may_read = True
+        await look_again(operator)
+
+        compute = await until_routed(home, "RouteAccepted")
+        assert condition_of(compute, "Routed")["status"] == "True"
+        assert compute["status"]["addresses"][-1] == {"type": "IPAddress", "value": "192.0.2.7", "port": 80}
+        assert [one.get("port") for one in compute["status"]["addresses"]].count(443) == 0
+        assert (await home.get(GRPC_ROUTES))["spec"]["rules"][0]["backendRefs"] == [{"name": "demo", "port": 50051}]
+        await home.change({"route": None})
+        compute = await home.until(COMPUTE_DOCUMENTS, lambda one: not condition_of(one, "Routed"))
+        assert all(one["value"] != "192.0.2.7" for one in compute["status"]["addresses"])
+        async with asyncio.timeout(PATIENCE_S):
+            while (await home.client.list(GRPC_ROUTES, Selection(namespace=home.namespace))).items:
+                await asyncio.sleep(0.05)
 
 
 @pytest.mark.usefixtures("operator")
@@ -296,6 +451,87 @@ async def test_two_operators_at_once_make_nothing_twice(engine: Engine, home: Ho
         assert {one["metadata"]["name"]: _digest_on(one) for one in sets.items} == digests
 
 
+class BriefTerm:
+    """Of a leader whose time is over once it has asked so often whether it may write."""
+
+    epoch = 1
+    is_leader = True
+
+    def __init__(self, often: int) -> None:
+        self.left = often
+
+    def may_write(self) -> bool:
+        self.left -= 1
+        return self.left >= 0
+
+    def may_read_state(self) -> bool:
+        return True
+
+    async def gained(self) -> None:
+        return None
+
+    async def lost(self) -> None:
+        await asyncio.Event().wait()
+
+    async def run(self) -> None:
+        return None
+
+
+async def test_a_leader_writes_nothing_more_once_its_time_is_over(engine: Engine, home: Home):
+    await home.make()
+    term = BriefTerm(often=2)  # once before it looks, once for its first write
+    async with Writes(engine) as witness, operating(witness, term):
+        await until(lambda: term.left < -1)
+        assert witness.noted == ["create Secret"]
+
+
+async def test_a_compute_that_is_held_while_it_is_deleted_is_not_called_ready(home: Home):
+    async with operating(home.client):
+        await home.make(finalizers=["example.com/other"])
+        await home.until_told("StatefulSetNotReady")
+        await home.tell_set(readyReplicas=1, updatedReplicas=1)
+        await home.until_told("StatefulSetReady")
+        await home.client.delete(COMPUTE_DOCUMENTS, "demo", namespace=home.namespace)
+        compute = await home.until_told("Deleting")
+        assert condition_of(compute, "Ready")["status"] == "False"
+    await let_go(home)
+
+
+@pytest.mark.parametrize("grace", ["99999999999999999999", "9" * 5000], ids=["too long", "far too long"])
+async def test_a_grace_that_no_pod_can_have_holds_no_compute(home: Home, grace: str):
+    annotations = {"compute.kpu.dev/deletion-grace-seconds": grace}
+    async with operating(home.client):
+        await home.make(finalizers=["compute.kpu.dev/deletion"], annotations=annotations)
+        await home.until_told("StatefulSetNotReady")
+        await home.client.delete(COMPUTE_DOCUMENTS, "demo", namespace=home.namespace)
+        await until_gone(home.client, COMPUTE_DOCUMENTS, ObjectKey(home.namespace, "demo"))
+
+
+class Refusing(Client):
+    """That may not delete pods."""
+
+    async def delete(self, kind: Kind[Any], name: str, **how: Any) -> None:
+        if kind is PODS:
+            raise Forbidden("no", verb="delete", target=f"pods {name}", status=403, reason="Forbidden")
+        await super().delete(kind, name, **how)
+
+
+async def test_a_pod_that_may_not_be_ended_early_holds_no_compute(engine: Engine, home: Home):
+    annotations = {"compute.kpu.dev/deletion-grace-seconds": "5"}
+    async with Refusing(find_access(engine.kubeconfig)) as refusing, operating(refusing) as operator:
+        await home.make(finalizers=["compute.kpu.dev/deletion"], annotations=annotations)
+        await home.until_told("StatefulSetNotReady")
+        await home.tell_pod(phase="Running")
+        await until(lambda: len(operator.watched.pods))
+        await home.client.delete(COMPUTE_DOCUMENTS, "demo", namespace=home.namespace)
+        await until_gone(home.client, COMPUTE_DOCUMENTS, ObjectKey(home.namespace, "demo"))
+
+
+async def let_go(home: Home) -> None:
+    nothing = [{"op": "remove", "path": "/metadata/finalizers"}]
+    await home.client.patch(COMPUTE_DOCUMENTS, "demo", nothing, namespace=home.namespace, patch_type=PatchType.JSON)
+
+
 async def test_an_operator_that_starts_late_lets_go_of_what_was_deleted_meanwhile(home: Home):
     grace = {"compute.kpu.dev/deletion-grace-seconds": "5"}
     await home.make(finalizers=["compute.kpu.dev/deletion", "example.com/other"], annotations=grace)
@@ -303,7 +539,6 @@ async def test_an_operator_that_starts_late_lets_go_of_what_was_deleted_meanwhil
     async with operating(home.client):
         left = await home.until(COMPUTE_DOCUMENTS, lambda one: len(one["metadata"]["finalizers"]) == 1)
         assert left["metadata"]["finalizers"] == ["example.com/other"]
-    nothing = [{"op": "remove", "path": "/metadata/finalizers"}]
-    await home.client.patch(COMPUTE_DOCUMENTS, "demo", nothing, namespace=home.namespace, patch_type=PatchType.JSON)
+    await let_go(home)
     with pytest.raises(NotFound):
         await home.get(STATEFUL_SETS)

@@ -17,10 +17,8 @@ from tests.operators.test_definitions import a_claim, apply
 def kubectl(tmp_path: Path) -> Iterator[CommandLine]:
     require_testbed()
     engine = WholeEngine(tmp_path, "--nodes", "1", "--cards", "1xA100-SXM4-80GB")
-    started = engine.up()
-    assert started.returncode == 0, started.stderr
-    yield CommandLine(Programs()["kubectl"], engine.kubeconfig, tmp_path / "cache")
-    engine.down()
+    with engine.running():
+        yield CommandLine(Programs()["kubectl"], engine.kubeconfig, tmp_path / "cache")
 
 
 def test_a_cluster_on_this_machine_has_our_kinds_and_tells_on_claims(kubectl: CommandLine):

@@ -1,5 +1,6 @@
 """Real tensor servers, each a process of its own on the loopback; and the messages as protobuf generates them."""
 
+import asyncio
 import importlib.util
 import os
 import re
@@ -7,14 +8,16 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 import kpu.wire
+from kpu.client import TensorClient
 
 _PROTO = Path(kpu.wire.__file__).parent / "service.proto"
 _SERVING = re.compile(r"serving tensors .*port=(\d+)")
@@ -101,6 +104,20 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 def server(serve: Serve) -> ServerProcess:
     """One server for all tests of a module."""
     return serve("--log-level", "DEBUG")
+
+
+@pytest.fixture(scope="session")
+def talk() -> Callable[..., Any]:
+    """Has a client of its own do something with the server at a port; over gRPC alone, unless told otherwise."""
+
+    def talk(port: int, use: Callable[[TensorClient], Awaitable[Any]], **options: Any) -> Any:
+        async def with_client() -> Any:
+            async with TensorClient("127.0.0.1", port, **{"shared": False, **options}) as client:
+                return await use(client)
+
+        return asyncio.run(with_client())
+
+    return talk
 
 
 @pytest.fixture(scope="session")

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
+from tessera.kube.kinds import SERVICES
 from tessera.kube.objects import Document
 from tessera.operators.compute_objects import (
     COMPUTE_DOCUMENTS,
     GRPC_ROUTES,
     NAME_LABEL,
     PORT,
-    SERVICES,
     STATEFUL_SETS,
     Compute,
     Route,
@@ -42,13 +42,18 @@ MOST_SET_NAME, HASH_LENGTH = 52, 8
 class ComputeSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`host_field` is the field of the pod that has the server's own address, where pods share the host's network.
 
-    Without a `cluster_domain` there is no DNS. An image that could not be pulled for `image_patience_s` is given up.
+    Without a `cluster_domain` there is no DNS. What may pass by itself, an image that cannot be pulled or a pod that no
+    node can hold, is given up after `patience_s`. `host_paths` are the directories of a node below which Computes may
+    have theirs: whoever may make a Compute could otherwise write anywhere on a node. Without `has_claims` there are no
+    PersistentVolumeClaims.
     """
 
     image: str = "kpu-torch-server:latest"
     host_field: str = ""
     cluster_domain: str = "cluster.local"
-    image_patience_s: float = 30.0
+    patience_s: float = 30.0
+    host_paths: tuple[str, ...] = ("/run/kpu",)
+    has_claims: bool = True
 
 
 def set_name(compute: Compute) -> str:
@@ -75,6 +80,12 @@ def token_digest(secret: Document) -> str:
     data: Mapping[str, str] = secret.get("data") or {}
     token = data.get(TOKEN_KEY)
     return hashlib.sha256(token.encode()).hexdigest()[:16] if token else ""
+
+
+def digest_on(stateful_set: Document) -> str:
+    """That of the token with which its pods were made."""
+    annotations: Mapping[str, str] = stateful_set["spec"]["template"]["metadata"].get("annotations") or {}
+    return annotations.get(TOKEN_DIGEST, "")
 
 
 def make_stateful_set(compute: Compute, settings: ComputeSettings, digest: str) -> Document:

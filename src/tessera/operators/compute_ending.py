@@ -6,9 +6,11 @@ kubelet that has told its runtime of one does not shorten it: so the pod is dele
 it must go. A pod without any time is gone at once, and its StatefulSet must know before, or it makes another.
 """
 
+from contextlib import suppress
+
 import structlog
 
-from tessera.errors import Conflict, NotFound
+from tessera.errors import BadRequest, Conflict, Forbidden, Invalid, NotFound
 from tessera.kube.client import Client, Deletion
 from tessera.kube.kinds import PODS
 from tessera.kube.objects import Document, ObjectKey
@@ -19,17 +21,20 @@ from tessera.operators.compute_objects import (
     GRACE_ANNOTATION,
     STATEFUL_SETS,
     Compute,
-    is_owned,
 )
 from tessera.operators.compute_watching import WatchedComputes
+from tessera.operators.owning import is_owned
+from tessera.operators.turns import Turn
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+LONGEST_GRACE_S = 2**31 - 1
 
 
 class Ender:
-    def __init__(self, client: Client, watched: WatchedComputes) -> None:
+    def __init__(self, client: Client, watched: WatchedComputes, turn: Turn) -> None:
         self._client = client
         self._watched = watched
+        self._turn = turn
 
     async def let_go(self, compute: Compute) -> None:
         """Whoever comes too late finds it changed or gone, which is told anew or does not matter."""
@@ -38,44 +43,55 @@ class Ender:
             return
         grace_s = read_grace_s(compute)
         if grace_s is not None:
-            await self._end_pods(compute, grace_s)
+            await self._end_early(compute, grace_s)
         others = [one for one in finalizers if one != DELETION_FINALIZER]
         body = {"metadata": {"resourceVersion": compute.metadata.resource_version, "finalizers": others}}
         try:
-            await self._client.patch(COMPUTE_DOCUMENTS, compute.name, body, namespace=compute.namespace)
+            await self._turn.pen(self._client).patch(COMPUTE_DOCUMENTS, compute.name, body, namespace=compute.namespace)
         except (Conflict, NotFound):
             return
         log.info("compute let go", compute=str(compute.key), grace_s=grace_s)
 
-    async def _end_pods(self, compute: Compute, grace_s: int) -> None:
+    async def _end_early(self, compute: Compute, grace_s: int) -> None:
+        """A Compute must not stay for ever because its pod cannot be ended in a special way: then it is as usual."""
         stateful_set = self._watched.child(STATEFUL_SETS, ObjectKey(compute.namespace, set_name(compute)))
-        if stateful_set is not None and not is_owned(stateful_set, compute):
+        if stateful_set is None or not is_owned(stateful_set, compute):
             return
-        if grace_s > 0:
-            await self._delete_pods(compute, grace_s)
-        if stateful_set is not None:
-            await self._empty(stateful_set)
-        if grace_s == 0:
-            await self._delete_pods(compute, grace_s)
+        try:
+            await self._end_pods(stateful_set, grace_s)
+        except (BadRequest, Forbidden, Invalid) as error:
+            log.warning("grace refused", compute=str(compute.key), grace_s=grace_s, error=str(error))
 
-    async def _delete_pods(self, compute: Compute, grace_s: int) -> None:
-        for pod in self._watched.pods_of(compute):
+    async def _end_pods(self, stateful_set: Document, grace_s: int) -> None:
+        if grace_s > 0:
+            await self._delete_pods(stateful_set, grace_s)
+        await self._empty(stateful_set)
+        if grace_s == 0:
+            await self._delete_pods(stateful_set, grace_s)
+
+    async def _delete_pods(self, stateful_set: Document, grace_s: int) -> None:
+        for pod in self._watched.pods_of(stateful_set):
             how = Deletion(uid=pod.metadata.uid or "", grace_s=grace_s)
-            try:
-                await self._client.delete(PODS, pod.name, namespace=compute.namespace, how=how)
-            except (Conflict, NotFound):
-                continue
+            with suppress(Conflict, NotFound):
+                await self._turn.pen(self._client).delete(
+                    PODS, pod.name, namespace=pod.metadata.namespace or "", how=how
+                )
 
     async def _empty(self, stateful_set: Document) -> None:
-        metadata: Document = stateful_set["metadata"]
-        body = {"metadata": {"uid": metadata["uid"]}, "spec": {"replicas": 0}}
-        try:
-            await self._client.patch(STATEFUL_SETS, metadata["name"], body, namespace=metadata["namespace"])
-        except (Conflict, NotFound):
-            return
+        with suppress(Conflict, NotFound):
+            await empty(self._turn.pen(self._client), stateful_set)
+
+
+async def empty(client: Client, stateful_set: Document) -> Document:
+    """Of this very StatefulSet, whatever else is wanted of it."""
+    metadata: Document = stateful_set["metadata"]
+    body = {"metadata": {"uid": metadata["uid"]}, "spec": {"replicas": 0}}
+    return await client.patch(STATEFUL_SETS, metadata["name"], body, namespace=metadata["namespace"])
 
 
 def read_grace_s(compute: Compute) -> int | None:
     """None, if none is told that can be used: then it is as usual."""
     told = (compute.metadata.annotations or {}).get(GRACE_ANNOTATION, "")
-    return int(told) if told.isascii() and told.isdecimal() else None
+    if not told.isascii() or not told.isdecimal() or len(told) > len(str(LONGEST_GRACE_S)):
+        return None
+    return int(told) if int(told) <= LONGEST_GRACE_S else None

@@ -1,30 +1,31 @@
 """Whether a pod that finds no node could ever find one: tried on the nodes as they are, with nobody on them. Pure.
 
 What passes by itself, a node that is not ready or a card that is cordoned, is no reason to give up. Neither is a
-cluster without nodes, which may be about to get some.
+cluster without nodes, which may be about to get some, nor a node of whose cards nobody has told yet.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
+from datetime import datetime, timedelta
 
 from tessera.engine.deciding import Decider
 from tessera.engine.ledger import Ledger
 from tessera.engine.policies import PolicyBook
 from tessera.errors import InvalidInput
-from tessera.model.annotations.keys import CLAIM
+from tessera.model.annotations.keys import CLAIM, INVENTORY, LATE_BINDING, LIMITS_HELD
 from tessera.model.catalogue import Catalogue
-from tessera.model.nodes import NodeDocument, read_node
+from tessera.model.nodes import NodeDocument, NodeMetadata, read_node
 from tessera.model.pods import read_pod_request
-from tessera.model.refusals import Reason
+from tessera.model.refusals import Reason, Refusal
 from tessera.model.requests import DEFAULT_POLICY
 from tessera.operators.compute_pods import ComputePod
 from tessera.vendors.rules import refine
 
+LONG_THERE = timedelta(minutes=10)
 LASTING = frozenset(
     {
         Reason.NODE_SELECTOR,
         Reason.HOST_CPU,
         Reason.HOST_MEMORY,
-        Reason.NO_CARDS,
         Reason.TOO_FEW_CARDS,
         Reason.CARD_TYPE,
         Reason.CARD_UUID,
@@ -36,19 +37,72 @@ LASTING = frozenset(
 )
 
 
-def can_never_be_placed(pod: ComputePod, nodes: Iterable[NodeDocument], catalogue: Catalogue) -> bool:
-    """A pod with a claim is judged by its claim, and a node that cannot be read may still do."""
-    document = {"metadata": {"name": pod.name, "annotations": pod.metadata.annotations}, "spec": pod.spec}
-    if CLAIM in (pod.metadata.annotations or {}):
-        return False
-    ledger = Ledger()
-    try:
-        for node in nodes:
-            ledger.put_node(read_node(node, catalogue).node)
-        request = read_pod_request(document, catalogue, refine)
-    except InvalidInput:
-        return False
-    decider = Decider(ledger, PolicyBook(ledger.fleet, ledger.live, default=DEFAULT_POLICY))
-    refusals = decider.refusals(request)
-    there = len(ledger.fleet)
-    return 0 < there == len(refusals) and all(refusal.reason in LASTING for refusal in refusals)
+class DatedMetadata(NodeMetadata, frozen=True, kw_only=True, rename="camel"):
+    creation_timestamp: datetime | None = None
+
+
+class DatedNode(NodeDocument, frozen=True, kw_only=True, rename="camel"):
+    """A node, and since when it is there."""
+
+    metadata: DatedMetadata
+
+
+class EmptyNodes:
+    """The nodes of a cluster with nobody on them. Made once for many pods: there may be thousands of nodes."""
+
+    def __init__(self, nodes: Sequence[DatedNode], surveyed: Set[str], catalogue: Catalogue) -> None:
+        """A node that cannot be read may still do. Of those that are `surveyed` it is known which cards they have."""
+        self._catalogue = catalogue
+        self._surveyed = surveyed
+        self._count = len(nodes)
+        self._is_readable = True
+        ledger = Ledger()
+        try:
+            for node in nodes:
+                ledger.put_node(read_node(node, catalogue).node)
+        except InvalidInput:
+            self._is_readable = False
+        self._decider = Decider(ledger, PolicyBook(ledger.fleet, ledger.live, default=DEFAULT_POLICY))
+
+    def can_never_hold(self, pod: ComputePod) -> bool:
+        """A pod with a claim is judged by its claim."""
+        annotations = pod.metadata.annotations or {}
+        if CLAIM in annotations or not self._is_readable:
+            return False
+        document = {"metadata": {"name": pod.name, "annotations": annotations}, "spec": pod.spec}
+        try:
+            request = read_pod_request(document, self._catalogue, refine)
+        except InvalidInput:
+            return False
+        refusals = self._decider.refusals(request)
+        return 0 < self._count == len(refusals) and all(self._is_lasting(refusal) for refusal in refusals)
+
+    def _is_lasting(self, refusal: Refusal) -> bool:
+        if refusal.reason is Reason.NO_CARDS:
+            return refusal.where in self._surveyed
+        return refusal.reason in LASTING
+
+
+def find_surveyed(nodes: Iterable[DatedNode], catalogue: Catalogue, now: datetime) -> frozenset[str]:
+    """Nodes of which it is known which cards they have.
+
+    An agent says nothing of a node without cards. So where agents are at work, a node that has been there for long and
+    of which nothing is said has none; where nobody has said anything of any node, nothing is known.
+    """
+    told, untold = set[str](), set[str]()
+    for node in nodes:
+        if _is_inventoried(node, catalogue):
+            told.add(node.metadata.name)
+        elif (since := node.metadata.creation_timestamp) is not None and now - since >= LONG_THERE:
+            untold.add(node.metadata.name)
+    return frozenset(told | untold if told else told)
+
+
+def _is_inventoried(node: NodeDocument, catalogue: Catalogue) -> bool:
+    """Whether an agent, or the plugin of a vendor, has told what the node has."""
+    said = node.metadata.annotations or {}
+    registers = (key for vendor in catalogue for key in vendor.annotations.registers())
+    if INVENTORY in said or any(key in said for key in registers):
+        return True
+    conditions = node.status.conditions if node.status else ()
+    return any(one.type in (LIMITS_HELD, LATE_BINDING) for one in conditions or ())

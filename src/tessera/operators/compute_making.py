@@ -11,45 +11,53 @@ from typing import Any
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
-from tessera.errors import AlreadyExists, ApiError, BadRequest, Forbidden, Invalid, NotFound
+from tessera.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, Invalid, KubeError, NotFound
 from tessera.kube.client import Client, Deletion
-from tessera.kube.kinds import SECRETS, Kind
+from tessera.kube.kinds import SECRETS, SERVICES, Kind
 from tessera.kube.objects import Document, ObjectKey
 from tessera.operators.compute_children import (
     ComputeSettings,
+    digest_on,
     make_route,
     make_secret,
     make_service,
     make_stateful_set,
     secret_name,
+    set_name,
     token_digest,
 )
+from tessera.operators.compute_ending import empty
 from tessera.operators.compute_objects import (
     COMPUTE_DOCUMENTS,
     GRPC_ROUTES,
     MANAGER,
-    SERVICES,
     STATEFUL_SETS,
     Compute,
-    Route,
-    controller_of,
-    is_owned,
 )
+from tessera.operators.compute_permitting import find_unpermitted
 from tessera.operators.compute_pods import Trouble
 from tessera.operators.compute_refusals import read_refusal
 from tessera.operators.compute_watching import WatchedComputes
+from tessera.operators.owning import controller_of, is_owned
+from tessera.operators.turns import Turn
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 TOKEN_BYTES = 32
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
-    """What is there by now; `hindrance` is why not all of it, `unroutable` why there is no route."""
+    """What is there by now, and why not all of it: `unroutable` of the route, `token_trouble` of the token.
+
+    A `hindrance` is why the rest is not as it is wanted; what there was before is still there.
+    """
 
     stateful_set: Document | None = None
     service: Document | None = None
+    route: Document | None = None
     hindrance: Trouble | None = None
+    token_trouble: Trouble | None = None
     unroutable: Trouble | None = None
 
 
@@ -62,10 +70,11 @@ class _Hindered(Exception):
 class Maker:
     """Knows what it has applied. Losing that costs a few requests."""
 
-    def __init__(self, client: Client, watched: WatchedComputes, settings: ComputeSettings) -> None:
+    def __init__(self, client: Client, watched: WatchedComputes, settings: ComputeSettings, turn: Turn) -> None:
         self._client = client
         self._watched = watched
         self._settings = settings
+        self._turn = turn
         self._applied: dict[tuple[str, ObjectKey], tuple[bytes, bytes]] = {}
 
     def forget(self, compute: ObjectKey) -> None:
@@ -73,15 +82,55 @@ class Maker:
         self._applied = {which: kept for which, kept in self._applied.items() if which[1] != compute}
 
     async def make(self, compute: Compute) -> Made:
-        """In this order: a pod needs the token to start, and a client the Service to find it."""
-        service: Document | None = None
+        """In this order: a pod needs the token to start, and a client the Service to find it.
+
+        A pod that is to go is taken away before anything that could hinder it.
+        """
+        made = self._known(compute)
         try:
-            digest = await self._ensure_token(compute) if compute.has_token else ""
-            service = await self._apply(SERVICES, compute, make_service(compute))
-            stateful_set = await self._apply(STATEFUL_SETS, compute, make_stateful_set(compute, self._settings, digest))
+            if compute.spec.suspend:
+                made = replace(made, stateful_set=await self._put_to_sleep(made.stateful_set))
+            if unpermitted := find_unpermitted(compute, self._settings):
+                raise _Hindered(unpermitted)
+            digest, token_trouble = await self._token(compute, made.stateful_set)
+            made = replace(made, token_trouble=token_trouble)
+            made = replace(made, service=await self._apply(SERVICES, compute, make_service(compute)))
+            wanted = make_stateful_set(compute, self._settings, digest)
+            made = replace(made, stateful_set=await self._apply(STATEFUL_SETS, compute, wanted))
         except _Hindered as hindered:
-            return Made(service=service, hindrance=hindered.trouble)
-        return Made(service=service, stateful_set=stateful_set, unroutable=await self._lay_route(compute))
+            return replace(made, hindrance=hindered.trouble)
+        return await self._lay_route(compute, made)
+
+    def _known(self, compute: Compute) -> Made:
+        names = {STATEFUL_SETS: set_name(compute), SERVICES: compute.name, GRPC_ROUTES: compute.name}
+        found = {kind: self._watched.child(kind, ObjectKey(compute.namespace, name)) for kind, name in names.items()}
+        own = {kind: one for kind, one in found.items() if one is not None and is_owned(one, compute)}
+        return Made(stateful_set=own.get(STATEFUL_SETS), service=own.get(SERVICES), route=own.get(GRPC_ROUTES))
+
+    async def _put_to_sleep(self, stateful_set: Document | None) -> Document | None:
+        if stateful_set is None or stateful_set["spec"].get("replicas") == 0:
+            return stateful_set
+        try:
+            return await empty(self._turn.pen(self._client), stateful_set)
+        except (Conflict, NotFound):  # it is gone, and that will be told
+            return None
+        except (BadRequest, Forbidden, Invalid) as error:
+            raise _Hindered(_refused(STATEFUL_SETS, error)) from None
+
+    async def _token(self, compute: Compute, stateful_set: Document | None) -> tuple[str, Trouble | None]:
+        """The digest of the token, and what is wrong with it.
+
+        A pod that serves goes on with the token that it knows, and one that is not to run needs none. A first pod
+        could not start without it.
+        """
+        if not compute.has_token:
+            return "", None
+        try:
+            return await self._ensure_token(compute), None
+        except _Hindered as hindered:
+            if stateful_set is None and not compute.spec.suspend:
+                raise
+            return digest_on(stateful_set) if stateful_set else "", hindered.trouble
 
     async def _ensure_token(self, compute: Compute) -> str:
         """The digest of the token, which is made once and stays."""
@@ -90,7 +139,7 @@ class Maker:
         if secret is None:
             body = make_secret(compute, secrets.token_urlsafe(TOKEN_BYTES))
             try:
-                secret = await self._client.create(SECRETS, body, namespace=key.namespace)
+                secret = await self._turn.pen(self._client).create(SECRETS, body, namespace=key.namespace)
                 log.info("token made", compute=str(compute.key))
             except AlreadyExists:
                 secret = await self._client.get(SECRETS, key.name, namespace=key.namespace)
@@ -112,7 +161,7 @@ class Maker:
         if seen is not None and self._applied.get(which) == (wish, _digest(_own_part(seen))):
             return seen
         try:
-            applied = await self._client.apply(
+            applied = await self._turn.pen(self._client).apply(
                 kind, key.name, wanted, manager=MANAGER, namespace=key.namespace, force=True
             )
         except (BadRequest, Forbidden, Invalid) as error:
@@ -127,32 +176,36 @@ class Maker:
             return await self._client.get(kind, key.name, namespace=key.namespace)
         except NotFound:
             return None
+        except Forbidden as error:
+            raise _Hindered(_refused(kind, error)) from None
 
-    async def _lay_route(self, compute: Compute) -> Trouble | None:
-        """Why there is no route although one is wanted. One that is no longer wanted is removed."""
-        route = compute.spec.route
-        if route is not None:
-            return await self._apply_route(compute, route)
+    async def _lay_route(self, compute: Compute, made: Made) -> Made:
+        """Nothing else waits for the route, whatever stands in its way."""
+        try:
+            if compute.spec.route is None:
+                await self._remove_route(compute)
+                return replace(made, route=None)
+            return replace(made, route=await self._apply(GRPC_ROUTES, compute, make_route(compute, compute.spec.route)))
+        except _Hindered as hindered:
+            return replace(made, unroutable=hindered.trouble)
+        except NotFound:
+            message = f"this cluster serves no {GRPC_ROUTES.plural} of {GRPC_ROUTES.group}; install the Gateway API"
+            return replace(made, unroutable=Trouble("NoGatewayAPI", message))
+        except KubeError as error:
+            return replace(made, unroutable=Trouble("RouteNotMade", str(error)))
+
+    async def _remove_route(self, compute: Compute) -> None:
         which = (GRPC_ROUTES.plural, compute.key)
         left = self._watched.child(GRPC_ROUTES, compute.key)
         if left is None and which in self._applied:  # a kind that has come lately is followed after a while
             left = await self._find(GRPC_ROUTES, compute.key)
-        self._applied.pop(which, None)
         if left is not None and is_owned(left, compute):
             how = Deletion(uid=left["metadata"]["uid"])
             with suppress(NotFound):
-                await self._client.delete(GRPC_ROUTES, compute.name, namespace=compute.namespace, how=how)
-        return None
-
-    async def _apply_route(self, compute: Compute, route: Route) -> Trouble | None:
-        try:
-            await self._apply(GRPC_ROUTES, compute, make_route(compute, route))
-        except _Hindered as hindered:
-            return hindered.trouble
-        except NotFound:
-            message = f"this cluster serves no {GRPC_ROUTES.plural} of {GRPC_ROUTES.group}; install the Gateway API"
-            return Trouble("NoGatewayAPI", message)
-        return None
+                await self._turn.pen(self._client).delete(
+                    GRPC_ROUTES, compute.name, namespace=compute.namespace, how=how
+                )
+        self._applied.pop(which, None)
 
 
 def _refuse_foreign(kind: Kind[Document], seen: Document, compute: Compute) -> None:

@@ -3,13 +3,12 @@
 What was made is kept as plain documents: it is compared as a whole and written as a whole.
 """
 
-from typing import Any
-
 import msgspec
 
 from tessera.kube.kinds import kind_of
-from tessera.kube.objects import Document, ObjectKey, ObjectMeta
+from tessera.kube.objects import Document, ObjectMeta
 from tessera.operators.objects import Condition
+from tessera.operators.owning import Named
 
 MANAGER = "kpu-compute-controller"
 NAME_LABEL = "compute.kpu.dev/name"
@@ -77,22 +76,10 @@ class ComputeMetadata(ObjectMeta, frozen=True, kw_only=True):
     deletion_timestamp: str | None = None
 
 
-class Compute(_Part, frozen=True, kw_only=True):
+class Compute(Named, frozen=True, kw_only=True):
     metadata: ComputeMetadata
     spec: ComputeSpec = ComputeSpec()
     status: ComputeStatus = ComputeStatus()
-
-    @property
-    def name(self) -> str:
-        return self.metadata.name or ""
-
-    @property
-    def namespace(self) -> str:
-        return self.metadata.namespace or ""
-
-    @property
-    def key(self) -> ObjectKey:
-        return ObjectKey(self.namespace, self.name)
 
     @property
     def is_going(self) -> bool:
@@ -104,28 +91,8 @@ class Compute(_Part, frozen=True, kw_only=True):
         return DISABLED not in (told, self.spec.token)
 
 
-class OwnerReference(_Part, frozen=True, kw_only=True):
-    kind: str
-    name: str
-    uid: str
-    controller: bool = False
-
-
 COMPUTE_DOCUMENTS = kind_of("compute.kpu.dev", "v1alpha1", "computes", "Compute")
 COMPUTES = COMPUTE_DOCUMENTS.decoded_as(Compute)
 STATEFUL_SETS = kind_of("apps", "v1", "statefulsets", "StatefulSet")
-SERVICES = kind_of("", "v1", "services", "Service")
 GRPC_ROUTES = kind_of("gateway.networking.k8s.io", "v1", "grpcroutes", "GRPCRoute")
 GATEWAYS = kind_of("gateway.networking.k8s.io", "v1", "gateways", "Gateway")
-
-
-def controller_of(document: Document) -> OwnerReference | None:
-    """Who manages an object, if anybody does."""
-    references: list[dict[str, Any]] = document["metadata"].get("ownerReferences") or []
-    owners = msgspec.convert(references, list[OwnerReference])
-    return next((owner for owner in owners if owner.controller), None)
-
-
-def is_owned(document: Document, compute: Compute) -> bool:
-    owner = controller_of(document)
-    return owner is not None and owner.uid == compute.metadata.uid

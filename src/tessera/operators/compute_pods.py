@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tessera.kube.kinds import PODS
-from tessera.kube.objects import ObjectMeta
+from tessera.kube.objects import Document, ObjectMeta
 from tessera.operators.compute_children import CONTAINER
 from tessera.operators.compute_objects import NAME_LABEL
+from tessera.operators.owning import OwnerReference
 
 REVISION_LABEL = "controller-revision-hash"
 IMAGE_PULL_FAILED, UNSCHEDULABLE = "ImagePullFailed", "Unschedulable"
@@ -51,6 +52,15 @@ class Terminated(_Part, frozen=True, kw_only=True):
     exit_code: int = 0
     reason: str = ""
     message: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+
+    @property
+    def has_long_run(self) -> bool:
+        """Restarts are counted over a pod's whole life: what ended after a long run is not what crashes in a loop."""
+        if self.started_at is None or self.finished_at is None:
+            return False
+        return self.finished_at - self.started_at >= QUIET
 
 
 class State(_Part, frozen=True, kw_only=True):
@@ -72,6 +82,7 @@ class PodCondition(_Part, frozen=True, kw_only=True):
     status: str
     reason: str | None = None
     message: str | None = None
+    last_transition_time: datetime | None = None
 
 
 class PodStatus(_Part, frozen=True, kw_only=True):
@@ -87,6 +98,7 @@ class PodMetadata(ObjectMeta, frozen=True, kw_only=True):
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     deletion_timestamp: str | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
 
 
 class ComputePod(_Part, frozen=True, kw_only=True):
@@ -109,6 +121,12 @@ class ComputePod(_Part, frozen=True, kw_only=True):
         return (self.metadata.labels or {}).get(REVISION_LABEL, "")
 
     @property
+    def owner_uid(self) -> str:
+        """Of the StatefulSet that manages it. Labels can be anybody's."""
+        owners = self.metadata.owner_references or ()
+        return next((owner.uid for owner in owners if owner.controller), "")
+
+    @property
     def is_going(self) -> bool:
         return bool(self.metadata.deletion_timestamp)
 
@@ -125,20 +143,47 @@ def is_pulling_in_vain(pod: ComputePod) -> bool:
     return any(one.state.waiting and one.state.waiting.reason in NOT_PULLED for one in pod.containers)
 
 
-def is_unschedulable(pod: ComputePod) -> bool:
-    trouble = _not_scheduled(pod, frozenset())
-    return trouble is not None and trouble.reason == UNSCHEDULABLE
+def is_long_unschedulable(pod: ComputePod, patience_s: float, now: datetime) -> bool:
+    """What has just been said of a pod may be said of nodes that have just come, or of an agent that has just begun."""
+    said = _condition(pod, "PodScheduled")
+    if said is None or said.status == "True" or said.reason != UNSCHEDULABLE or said.last_transition_time is None:
+        return False
+    return (now - said.last_transition_time).total_seconds() >= patience_s
 
 
-def find_trouble(pod: ComputePod, hopeless: Set[str], now: datetime) -> Trouble | None:
-    """`hopeless` are the reasons that this time are final, although they often pass."""
+def waits_for_volumes(pod: ComputePod) -> bool:
+    """Whether it may be volumes for which its node has not started it."""
+    scheduled, sandboxed = _condition(pod, "PodScheduled"), _condition(pod, "PodReadyToStartContainers")
+    spec: Document = pod.spec or {}
+    if not spec.get("volumes") or scheduled is None or scheduled.status != "True":
+        return False
+    if sandboxed is not None and sandboxed.status == "True":
+        return False
+    return all(one.state.running is None and one.state.terminated is None for one in pod.containers)
+
+
+def count_calm_restarts(pod: ComputePod, now: datetime) -> int:
+    """How often its server had been started anew when it last ran for long. 0, if nothing tells of such a run."""
+    server = next((one for one in pod.containers if one.name == CONTAINER), None)
+    if server is None:
+        return 0
+    ended = server.state.terminated or server.last_state.terminated
+    has_been_calm = _has_long_run(server, now) or (ended is not None and ended.has_long_run)
+    return server.restart_count if has_been_calm else 0
+
+
+def find_trouble(pod: ComputePod, hopeless: Set[str], now: datetime, calm_restarts: int = 0) -> Trouble | None:
+    """`hopeless` are the reasons that this time are final, although they often pass.
+
+    `calm_restarts` do not count against a server: they were before it last ran for long.
+    """
     if said := _not_scheduled(pod, hopeless):
         return said
     if pod.status.phase == "Failed":
         return Trouble(
             pod.status.reason or "PodFailed", f"pod {pod.name} has failed: {pod.status.message or 'no word'}"
         )
-    found = (_find_in_container(pod, one, hopeless, now) for one in pod.containers)
+    found = (_find_in_container(pod, one, hopeless, now, calm_restarts) for one in pod.containers)
     return next((trouble for trouble in found if trouble), None)
 
 
@@ -156,14 +201,20 @@ def describe_start(pod: ComputePod) -> str:
 
 
 def _not_scheduled(pod: ComputePod, hopeless: Set[str]) -> Trouble | None:
-    said = next((one for one in pod.status.conditions or () if one.type == "PodScheduled"), None)
+    said = _condition(pod, "PodScheduled")
     if said is None or said.status == "True" or not said.reason:
         return None
     message = said.message or f"pod {pod.name} has not been scheduled yet"
     return Trouble(said.reason, message, is_final=said.reason in hopeless)
 
 
-def _find_in_container(pod: ComputePod, one: ContainerStatus, hopeless: Set[str], now: datetime) -> Trouble | None:
+def _condition(pod: ComputePod, kind: str) -> PodCondition | None:
+    return next((one for one in pod.status.conditions or () if one.type == kind), None)
+
+
+def _find_in_container(
+    pod: ComputePod, one: ContainerStatus, hopeless: Set[str], now: datetime, calm_restarts: int
+) -> Trouble | None:
     if one.ready:
         return None
     waiting = one.state.waiting or Waiting()
@@ -176,7 +227,7 @@ def _find_in_container(pod: ComputePod, one: ContainerStatus, hopeless: Set[str]
     ended = one.state.terminated or one.last_state.terminated
     if ended is None or _has_long_run(one, now):
         return None
-    return _crashed(one, ended)
+    return _crashed(one, ended, calm_restarts)
 
 
 def _pull_words(one: ContainerStatus, waiting: Waiting) -> str:
@@ -190,12 +241,12 @@ def _has_long_run(one: ContainerStatus, now: datetime) -> bool:
     return running is not None and running.started_at is not None and now - running.started_at >= QUIET
 
 
-def _crashed(one: ContainerStatus, ended: Terminated) -> Trouble | None:
+def _crashed(one: ContainerStatus, ended: Terminated, calm_restarts: int) -> Trouble | None:
     if one.name != CONTAINER and ended.exit_code == 0:
         return None
     times = "once" if one.restart_count == 1 else f"{one.restart_count} times"
     anew = f", it has been started anew {times}" if one.restart_count else ""
-    is_final = one.restart_count >= MOST_RESTARTS
+    is_final = one.restart_count - calm_restarts >= MOST_RESTARTS and not ended.has_long_run
     if ended.reason == "OOMKilled":
         message = (
             f"container {one.name} was ended because it used more memory than its limit{anew}; give it more memory"

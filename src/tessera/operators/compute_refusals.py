@@ -2,6 +2,7 @@
 
 The controller tries again by itself, later each time. What it said before the last change of the StatefulSet is not
 about what is wanted now; its times have seconds only, so what was said in the second of the change does not count.
+Of its verbs some versions write the first letter large and some small.
 """
 
 import re
@@ -18,9 +19,8 @@ from tessera.operators.compute_objects import MANAGER
 from tessera.operators.compute_pods import Trouble
 
 OF_STATEFUL_SETS = Selection(fields="involvedObject.kind=StatefulSet")
-NO_IMAGE = "Error: ErrImagePull"
 MADE, NOT_MADE = "SuccessfulCreate", "FailedCreate"
-_PREFIX = re.compile(r"create Pod \S+ in StatefulSet \S+ failed error: ")
+_PREFIX = re.compile(r"[Cc]reate Pod \S+ in StatefulSet \S+ failed error: ")
 _LIMITED = re.compile(r"(maximum|minimum) \S+ usage per|limit to request ratio per")
 _DENIED = re.compile(r"denied (the )?request|violates PodSecurity")
 _AMOUNTS = re.compile(r"requested: (?P<requested>.*?), used: .*?, limited: (?P<limited>.*)")
@@ -39,7 +39,6 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     involved_object: InvolvedObject = InvolvedObject()
     reason: str = ""
     message: str = ""
-    first_timestamp: datetime | None = None
     last_timestamp: datetime | None = None
     event_time: datetime | None = None
 
@@ -59,16 +58,6 @@ def find_refusal(stateful_set: Document, events: Iterable[Event]) -> Trouble | N
     if last is None or last.reason == MADE or (since and last.at and last.at <= since):
         return None
     return read_refusal(_PREFIX.sub("", last.message))
-
-
-def failed_pulls_of(namespace: str, pod_uid: str) -> Selection:
-    return Selection(namespace=namespace, fields=f"involvedObject.uid={pod_uid},reason=Failed")
-
-
-def first_failed_pull(events: Iterable[Event]) -> datetime | None:
-    """Since when an image cannot be had, by the word of the kubelet."""
-    told = (event.first_timestamp or event.at for event in events if event.message.startswith(NO_IMAGE))
-    return min((at for at in told if at), default=None)
 
 
 def read_refusal(words: str) -> Trouble:

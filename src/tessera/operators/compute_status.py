@@ -5,14 +5,14 @@ does not get better by waiting, so whoever waits can stop. Both follow from what
 away with their cause.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import datetime
 
 import msgspec
 
-from tessera.kube.objects import Document, ObjectKey
+from tessera.kube.objects import Document
 from tessera.operators.compute_children import ComputeSettings
-from tessera.operators.compute_objects import GATEWAYS, PORT, Address, Compute, ComputeStatus
+from tessera.operators.compute_objects import PORT, Address, Compute, ComputeStatus
 from tessera.operators.compute_pods import (
     IMAGE_PULL_FAILED,
     UNSCHEDULABLE,
@@ -25,21 +25,29 @@ from tessera.operators.compute_refusals import Event, find_refusal
 from tessera.operators.objects import Condition
 
 READY, SUSPENDED, STALLED, ROUTED = "Ready", "Suspended", "Stalled", "Routed"
+OWN = frozenset({READY, SUSPENDED, STALLED, ROUTED})
+"""Conditions that are ours. Others may tell theirs on the same Compute, and those stay."""
 STATES = (READY, SUSPENDED, STALLED, STARTING := "Starting")
 MOST_ADDRESSES = 16
 MOST_MESSAGE = 4096
 
 
 class Observed(msgspec.Struct, frozen=True, kw_only=True):
-    """`hindrance` is why not all could be made that is wanted; `unroutable` why there is no route."""
+    """`hindrance` is why not all could be made that is wanted; `unroutable` why no route leads to it.
+
+    With a `token_trouble` no client can show the token. A pod that serves goes on serving.
+    """
 
     stateful_set: Document | None = None
     service: Document | None = None
     pods: tuple[ComputePod, ...] = ()
     events: tuple[Event, ...] = ()
     pulls_failed_since: datetime | None = None
+    calm_restarts: int = 0
     is_unplaceable: bool = False
+    volume_trouble: Trouble | None = None
     hindrance: Trouble | None = None
+    token_trouble: Trouble | None = None
     unroutable: Trouble | None = None
     gateway_addresses: tuple[Address, ...] = ()
 
@@ -61,14 +69,23 @@ class Progress(msgspec.Struct, frozen=True):
 def judge_compute(compute: Compute, observed: Observed, settings: ComputeSettings, now: datetime) -> ComputeStatus:
     """Conditions have no times yet."""
     ready, trouble = _judge_readiness(compute, observed, settings, now)
-    conditions = [ready, _suspended(compute), _stalled(trouble)]
+    conditions = [ready, _suspended(compute, observed), _stalled(trouble)]
     if compute.spec.route:
         conditions.append(_routed(observed.unroutable))
-    generation = compute.metadata.generation
     return ComputeStatus(
-        observed_generation=generation,
-        conditions=tuple(msgspec.structs.replace(one, observed_generation=generation) for one in conditions),
+        observed_generation=compute.metadata.generation,
+        conditions=(*_of_present(compute, conditions), *_others(compute, OWN)),
         addresses=addresses_of(compute, observed, settings) or None,
+    )
+
+
+def judge_deletion(compute: Compute) -> ComputeStatus:
+    """Of a Compute that is held by finalizers only. What else was said of it stays as it was."""
+    ready = _condition(READY, False, "Deleting", "Compute is being deleted")
+    return msgspec.structs.replace(
+        compute.status,
+        observed_generation=compute.metadata.generation,
+        conditions=(*_of_present(compute, [ready]), *_others(compute, {READY})),
     )
 
 
@@ -92,27 +109,6 @@ def addresses_of(compute: Compute, observed: Observed, settings: ComputeSettings
     return (*own, *observed.gateway_addresses)[:MOST_ADDRESSES]
 
 
-def gateways_of(compute: Compute) -> tuple[ObjectKey, ...]:
-    """Those that the route hangs on."""
-    parents = compute.spec.route.parent_refs if compute.spec.route else ()
-    gateways = (one for one in parents if one.get("kind", GATEWAYS.name) == GATEWAYS.name)
-    return tuple(ObjectKey(one.get("namespace") or compute.namespace, one["name"]) for one in gateways)
-
-
-def read_gateway(gateway: Document) -> list[Address]:
-    """Where it is reached, by each port that it listens on for HTTP."""
-    status: Document = gateway.get("status") or {}
-    told: list[Document] = status.get("addresses") or []
-    listeners: list[Document] = gateway["spec"].get("listeners") or []
-    ports = dict.fromkeys(one["port"] for one in listeners if one.get("protocol") in ("HTTP", "HTTPS"))
-    return [
-        Address(type=one.get("type") or "IPAddress", value=one["value"], port=port)
-        for one in told
-        if one.get("type", "IPAddress") in ("IPAddress", "Hostname")
-        for port in ports
-    ]
-
-
 def read_progress(stateful_set: Document) -> Progress:
     told: Document = stateful_set.get("status") or {}
     return Progress(
@@ -127,17 +123,21 @@ def read_progress(stateful_set: Document) -> Progress:
 def _judge_readiness(
     compute: Compute, observed: Observed, settings: ComputeSettings, now: datetime
 ) -> tuple[Condition, Trouble | None]:
+    if compute.spec.suspend and _is_asleep(observed):
+        return _condition(READY, False, "Suspended", "Compute is suspended"), None
     if observed.hindrance:
         return _condition(READY, False, observed.hindrance.reason, observed.hindrance.message), observed.hindrance
     if compute.spec.suspend:
-        return _condition(READY, False, "Suspended", "Compute is suspended"), None
+        return _condition(READY, False, "Suspending", "Compute is being suspended"), None
     if observed.stateful_set is None:
         return _condition(READY, False, "StatefulSetNotAvailable", "the StatefulSet is not there yet"), None
     progress = read_progress(observed.stateful_set)
     if progress.is_done:
-        return _condition(READY, True, "StatefulSetReady", f"All {progress.wanted} replicas are ready"), None
+        message = f"All {progress.wanted} replicas are ready"
+        return _condition(READY, True, "StatefulSetReady", message), observed.token_trouble
     hopeless = _hopeless(observed, settings, now)
-    if trouble := _find_trouble(observed.stateful_set, progress, observed, hopeless, now):
+    trouble = observed.token_trouble or _find_trouble(observed.stateful_set, progress, observed, hopeless, now)
+    if trouble:
         return _condition(READY, False, trouble.reason, trouble.message), trouble
     message = f"StatefulSet has {_ready_now(progress)}/{progress.wanted} ready replicas"
     return _condition(READY, False, "StatefulSetNotReady", f"{message}; {_describe(progress, observed.pods)}"), None
@@ -152,13 +152,13 @@ def _find_trouble(
     if not observed.pods:
         return find_refusal(stateful_set, observed.events)
     current = (pod for pod in observed.pods if pod.revision == progress.revision and not pod.is_going)
-    found = (find_trouble(pod, hopeless, now) for pod in current)
-    return next((trouble for trouble in found if trouble), None)
+    found = (find_trouble(pod, hopeless, now, observed.calm_restarts) for pod in current)
+    return next((trouble for trouble in found if trouble), observed.volume_trouble)
 
 
 def _hopeless(observed: Observed, settings: ComputeSettings, now: datetime) -> Set[str]:
     since = observed.pulls_failed_since
-    has_been_patient = since is not None and (now - since).total_seconds() >= settings.image_patience_s
+    has_been_patient = since is not None and (now - since).total_seconds() >= settings.patience_s
     reasons = {IMAGE_PULL_FAILED: has_been_patient, UNSCHEDULABLE: observed.is_unplaceable}
     return {reason for reason, is_hopeless in reasons.items() if is_hopeless}
 
@@ -179,9 +179,15 @@ def _describe(progress: Progress, pods: Sequence[ComputePod]) -> str:
     return describe_start(pod)
 
 
-def _suspended(compute: Compute) -> Condition:
-    if compute.spec.suspend:
+def _is_asleep(observed: Observed) -> bool:
+    return observed.stateful_set is None or read_progress(observed.stateful_set).wanted == 0
+
+
+def _suspended(compute: Compute, observed: Observed) -> Condition:
+    if compute.spec.suspend and _is_asleep(observed):
         return _condition(SUSPENDED, True, "Suspended", "Compute is suspended")
+    if compute.spec.suspend:
+        return _condition(SUSPENDED, False, "Suspending", "the StatefulSet still has replicas")
     return _condition(SUSPENDED, False, "Resumed", "Compute is resumed")
 
 
@@ -194,7 +200,16 @@ def _stalled(trouble: Trouble | None) -> Condition:
 def _routed(unroutable: Trouble | None) -> Condition:
     if unroutable:
         return _condition(ROUTED, False, unroutable.reason, unroutable.message)
-    return _condition(ROUTED, True, "RouteMade", "the GRPCRoute is as it is wanted")
+    return _condition(ROUTED, True, "RouteAccepted", "all that the GRPCRoute hangs on has taken it")
+
+
+def _of_present(compute: Compute, conditions: Iterable[Condition]) -> Iterator[Condition]:
+    generation = compute.metadata.generation
+    return (msgspec.structs.replace(one, observed_generation=generation) for one in conditions)
+
+
+def _others(compute: Compute, own: Set[str]) -> Iterator[Condition]:
+    return (one for one in compute.status.conditions or () if one.type not in own)
 
 
 def _condition(kind: str, is_so: bool, reason: str, message: str) -> Condition:

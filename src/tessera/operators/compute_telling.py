@@ -8,7 +8,14 @@ from tessera.operators.compute_status import READY, ROUTED, STALLED, SUSPENDED
 from tessera.operators.objects import Condition
 from tessera.operators.telling import Telling
 
-ON_ITS_WAY = ("StatefulSetNotReady", "StatefulSetNotAvailable", "Suspended", "PredecessorGoing")
+ON_ITS_WAY = (
+    "StatefulSetNotReady",
+    "StatefulSetNotAvailable",
+    "Suspended",
+    "Suspending",
+    "Deleting",
+    "PredecessorGoing",
+)
 """Why a Compute is not ready that is nothing to worry about."""
 
 
@@ -31,6 +38,8 @@ def _tell(was: Condition | None, now: Condition) -> list[Telling]:
             return [Telling("Normal", READY, now.message)]
         return [] if now.reason in ON_ITS_WAY else [Telling("Warning", now.reason, now.message)]
     if now.type == ROUTED:
+        if now.reason == "RoutePending":
+            return []
         return [Telling("Normal" if is_so else "Warning", now.reason, now.message)]
     return [Telling("Warning", STALLED, f"waiting does not help: {now.message}")] if is_so else []
 

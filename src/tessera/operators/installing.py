@@ -1,6 +1,7 @@
 """Our kinds, told to an API server where no chart has done it: on this machine, and in tests."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from tessera.errors import NotReady
@@ -13,9 +14,9 @@ ESTABLISHED_S = 30.0
 LOOK_AGAIN_S = 0.05
 
 
-async def install_definitions(client: Client, manager: str) -> None:
-    """Make them as they come with this version, and wait until they are served. Objects of theirs stay."""
-    definitions = load_definitions()
+async def install_definitions(client: Client, manager: str, others: Sequence[Document] = ()) -> None:
+    """Make ours as they come with this version, and `others`; wait until they are served. Objects of theirs stay."""
+    definitions = (*load_definitions(), *others)
     applied = [await _apply(client, definition, manager) for definition in definitions]
     await asyncio.gather(*(_until_established(client, one) for one in applied))
 

@@ -14,6 +14,7 @@ from tessera.kube.kinds import GPU_CLAIMS, GPU_GANGS, Selection
 from tessera.kube.objects import ObjectMeta
 from tessera.model.annotations.keys import CARD_LEASE
 from tessera.model.card_leases import MANAGED
+from tessera.operators.owning import Named
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -58,7 +59,7 @@ class ClaimMetadata(ObjectMeta, frozen=True, kw_only=True):
     generation: int | None = None
 
 
-class Claim(_Part, frozen=True, kw_only=True):
+class Claim(Named, frozen=True, kw_only=True):
     """`spec` as it stands in the API; `model.claims` reads it."""
 
     metadata: ClaimMetadata
@@ -76,8 +77,7 @@ class GangSpec(_Part, frozen=True, kw_only=True):
     min_member: int
 
 
-class Gang(_Part, frozen=True, kw_only=True):
-    metadata: ObjectMeta
+class Gang(Named, frozen=True, kw_only=True):
     spec: GangSpec
     status: GangStatus = GangStatus()
 

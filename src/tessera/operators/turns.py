@@ -2,11 +2,18 @@
 
 from collections.abc import Callable
 
+from tessera.engine.fencing import Fence
+from tessera.kube.client import Client
 from tessera.kube.following import Leading
 from tessera.kube.reconciler import Again
 
 NOT_YET_S = 0.1
 LOOK_AGAIN_S = 1.0
+WRITE_S = Fence().write_timeout
+
+
+class TurnOver(Exception):
+    """Another may be writing by now; what was to be written is judged anew when it is our turn again."""
 
 
 class Turn:
@@ -27,6 +34,15 @@ class Turn:
         if self._leading is not None and not self._leading.may_write():
             return Again(LOOK_AGAIN_S)
         return None
+
+    def pen(self, client: Client) -> Client:
+        """The client for one write that is sent at once and lands or fails within our term. TurnOver, if that is over.
+
+        Ask for it before each write: reads that came before it may have taken long.
+        """
+        if self._leading is not None and not self._leading.may_write():
+            raise TurnOver
+        return client.within(WRITE_S)
 
     async def take_over(self, mark_all: Callable[[], None]) -> None:
         """Whoever leads anew looks at everything once."""

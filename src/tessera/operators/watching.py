@@ -1,12 +1,12 @@
 """What operators know of the cluster, and whose status is to be looked at when something changes."""
 
-import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from tessera.kube.caching import Change
 from tessera.kube.client import Client
 from tessera.kube.informer import Informer
+from tessera.kube.informer_group import InformerGroup
 from tessera.kube.kinds import LEASES
 from tessera.kube.objects import Document, ObjectKey
 from tessera.kube.pods import CACHED_PODS, Pod
@@ -18,7 +18,7 @@ Mark = Callable[[ObjectKey], None]
 BY_CLAIM, BY_GANG, BY_UID, BY_HOLDER, BY_POD = "claim", "gang", "uid", "holder", "pod"
 
 
-class Watched:
+class Watched(InformerGroup):
     """Claims, gangs, pods and leases of cards. `mark_claim` and `mark_gang` are told whose status may have changed."""
 
     def __init__(self, client: Client, lease_namespace: str, mark_claim: Mark, mark_gang: Mark) -> None:
@@ -27,27 +27,18 @@ class Watched:
         self.gangs = Informer(client, GANGS)
         self.pods = Informer(client, CACHED_PODS, indexes=pods_by)
         self.leases = Informer(client, LEASES, card_leases_in(lease_namespace), indexes={BY_HOLDER: _holders_of})
-        self._all: tuple[Informer[Any], ...] = (self.claims, self.gangs, self.pods, self.leases)
+        super().__init__(self.claims, self.gangs, self.pods, self.leases)
         self._mark_claim, self._mark_gang = mark_claim, mark_gang
         self.claims.subscribe(self._claim_changed)
         self.gangs.subscribe(self._gang_changed)
         self.pods.subscribe(self._pod_changed)
         self.leases.subscribe(self._lease_changed)
 
-    @property
-    def is_synced(self) -> bool:
-        return all(informer.is_synced for informer in self._all)
-
-    async def run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for informer in self._all:
-                group.create_task(informer.run())
-
     def mark_all(self) -> None:
         for claim in self.claims:
-            self._mark_claim(_key_of(claim))
+            self._mark_claim(claim.key)
         for gang in self.gangs:
-            self._mark_gang(_key_of(gang))
+            self._mark_gang(gang.key)
 
     def pods_of_claim(self, key: ObjectKey) -> list[Pod]:
         return self.pods.find(BY_CLAIM, str(key))
@@ -60,7 +51,7 @@ class Watched:
     def pods_of_gang(self, key: ObjectKey) -> list[Pod]:
         """Those that name it, and those of claims that name it, unless they name another."""
         claims = self.claims.find(BY_GANG, str(key))
-        by_claim = [pod for claim in claims for pod in self.pods_of_claim(_key_of(claim)) if not gang_named_by(pod)]
+        by_claim = [pod for claim in claims for pod in self.pods_of_claim(claim.key) if not gang_named_by(pod)]
         return [*self.pods.find(BY_GANG, str(key)), *by_claim]
 
     def _claim_changed(self, change: Change[Claim]) -> None:
@@ -84,7 +75,7 @@ class Watched:
         for lease in _both(change):
             for uid in _holders_of(lease):
                 for claim in self.claims.find(BY_POD, uid):
-                    self._mark_claim(_key_of(claim))
+                    self._mark_claim(claim.key)
                 for pod in self.pods.find(BY_UID, uid):
                     for named in _claims_of(pod):
                         self._mark_claim(_read_key(named))
@@ -96,10 +87,6 @@ class Watched:
 
 def _both(change: Change[Any]) -> list[Any]:
     return [thing for thing in (change.before, change.after) if thing is not None]
-
-
-def _key_of(thing: Claim | Gang) -> ObjectKey:
-    return ObjectKey(thing.metadata.namespace or "", thing.metadata.name or "")
 
 
 def _read_key(text: str) -> ObjectKey:

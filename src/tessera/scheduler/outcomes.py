@@ -8,7 +8,7 @@ from tessera.kube.kinds import PODS
 from tessera.kube.pods import Pod
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
 
-UNSCHEDULABLE = "Unschedulable"
+SCHEDULED, UNSCHEDULABLE = "PodScheduled", "Unschedulable"
 
 
 class PodOutcomes:
@@ -23,8 +23,9 @@ class PodOutcomes:
 
     async def not_placed(self, pod: Pod, why: str) -> None:
         self._recorder.warning(_about(pod), "FailedScheduling", why)
-        condition = {"type": "PodScheduled", "status": "False", "reason": UNSCHEDULABLE, "message": why}
-        condition["lastTransitionTime"] = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
+        condition = {"type": SCHEDULED, "status": "False", "reason": UNSCHEDULABLE, "message": why}
+        if not _is_known_as_waiting(pod):
+            condition["lastTransitionTime"] = self._clock.wall().strftime("%Y-%m-%dT%H:%M:%SZ")
         change = {"metadata": {"uid": pod.metadata.uid}, "status": {"conditions": [condition]}}
         try:
             await self._client.patch(
@@ -37,6 +38,12 @@ class PodOutcomes:
             )
         except (NotFound, Conflict):
             return  # the pod that was meant is gone
+
+
+def _is_known_as_waiting(pod: Pod) -> bool:
+    """Then another reason is no transition, and since when it waits stays as it is."""
+    conditions = pod.status.conditions or ()
+    return any(condition.type == SCHEDULED and condition.status == "False" for condition in conditions)
 
 
 def _about(pod: Pod) -> ObjectReference:

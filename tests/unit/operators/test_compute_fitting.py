@@ -1,22 +1,38 @@
 """Whether a pod could ever be placed."""
 
+from datetime import timedelta
+
 import msgspec
 import pytest
 
-from tessera.model.nodes import NodeDocument
-from tessera.operators.compute_fitting import can_never_be_placed
+from tessera.operators.compute_fitting import DatedNode, EmptyNodes, find_surveyed
 from tessera.vendors.loading import load_catalogue
-from tests.unit.operators.compute_making import unplaced
+from tests.unit.operators.compute_making import NOW, unplaced
 
 CATALOGUE = load_catalogue()
 REGISTER = "GPU-0,10,81920,100,NVIDIA-A100,0,true:"
 
 
-def a_node(name: str = "node-a", *, cards: str = REGISTER, ready: str = "True", cordoned: bool = False) -> NodeDocument:
+def a_node(
+    name: str = "node-a",
+    *,
+    cards: str = REGISTER,
+    ready: str = "True",
+    cordoned: bool = False,
+    minutes: int = 60,
+    said: tuple[str, ...] = (),
+) -> DatedNode:
+    """That has been there for so long, and of which an agent has `said` these conditions."""
     host = {"cpu": "8", "memory": "64Gi", "pods": "110"}
-    status = {"allocatable": host, "capacity": host, "conditions": [{"type": "Ready", "status": ready}]}
+    conditions = [{"type": "Ready", "status": ready}, *({"type": one, "status": "False"} for one in said)]
+    status = {"allocatable": host, "capacity": host, "conditions": conditions}
     metadata = {"name": name, "annotations": {"hami.io/node-nvidia-register": cards} if cards else {}}
-    return msgspec.convert({"metadata": metadata, "spec": {"unschedulable": cordoned}, "status": status}, NodeDocument)
+    metadata |= {"creationTimestamp": (NOW - timedelta(minutes=minutes)).isoformat()}
+    return msgspec.convert({"metadata": metadata, "spec": {"unschedulable": cordoned}, "status": status}, DatedNode)
+
+
+def can_never_be_placed(pod, nodes):
+    return EmptyNodes(nodes, find_surveyed(nodes, CATALOGUE, NOW), CATALOGUE).can_never_hold(pod)
 
 
 def asking(**resources: object):
@@ -32,25 +48,50 @@ MANY_CPUS = asking(cpu="9")
 
 @pytest.mark.parametrize("pod", [TWO, HUGE, MANY_CPUS], ids=["cards", "memory of a card", "CPUs"])
 def test_what_no_node_has_even_when_empty_can_never_be_placed(pod):
-    assert can_never_be_placed(pod, [a_node()], CATALOGUE)
+    assert can_never_be_placed(pod, [a_node()])
 
 
 def test_what_only_waits_for_others_can_be_placed():
-    assert not can_never_be_placed(ONE, [a_node()], CATALOGUE)
+    assert not can_never_be_placed(ONE, [a_node()])
 
 
 def test_one_node_that_would_do_is_enough():
-    assert not can_never_be_placed(ONE, [a_node("node-b", cards=""), a_node()], CATALOGUE)
+    assert not can_never_be_placed(ONE, [a_node("node-b", cards=""), a_node()])
 
 
 @pytest.mark.parametrize("node", [a_node(ready="False"), a_node(cordoned=True)], ids=["not ready", "cordoned"])
 def test_a_node_that_is_out_of_use_may_come_back(node):
-    assert not can_never_be_placed(ONE, [node], CATALOGUE)
+    assert not can_never_be_placed(ONE, [node])
 
 
 def test_a_cluster_without_nodes_may_get_some():
-    assert not can_never_be_placed(ONE, [], CATALOGUE)
+    assert not can_never_be_placed(ONE, [])
 
 
 def test_a_node_that_cannot_be_read_may_still_do():
-    assert not can_never_be_placed(asking(**{"nvidia.com/gpu": "some"}), [a_node()], CATALOGUE)
+    assert not can_never_be_placed(asking(**{"nvidia.com/gpu": "some"}), [a_node()])
+
+
+BARE = a_node("node-b", cards="")
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [[BARE], [a_node(), a_node("node-b", cards="", minutes=5)]],
+    ids=["nobody has told of any node", "the node has just come"],
+)
+def test_a_node_of_whose_cards_nobody_has_told_may_have_some(nodes):
+    assert not can_never_be_placed(TWO, nodes)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [[a_node(), BARE], [a_node("node-b", cards="", said=("TesseraLimitsHeld",))]],
+    ids=["agents tell of others", "its own agent has spoken"],
+)
+def test_a_node_has_no_cards_when_somebody_has_looked(nodes):
+    assert can_never_be_placed(TWO, nodes)
+
+
+def test_what_needs_no_cards_is_not_waited_for_by_any_agent():
+    assert can_never_be_placed(MANY_CPUS, [BARE])

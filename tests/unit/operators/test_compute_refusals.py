@@ -2,8 +2,8 @@
 
 import pytest
 
-from tessera.operators.compute_refusals import find_refusal, first_failed_pull, read_refusal
-from tests.unit.operators.compute_making import NOW, a_set, told
+from tessera.operators.compute_refusals import find_refusal, read_refusal
+from tests.unit.operators.compute_making import a_set, told
 
 QUOTA = 'pods "demo-0" is forbidden: exceeded quota: q, requested: {}, used: {}, limited: {}'
 
@@ -57,9 +57,3 @@ def test_what_was_said_before_the_last_change_is_not_about_what_is_wanted_now():
     assert find_refusal(a_set(), [told("FailedCreate", "no", after_s=-5)]) is None
     assert find_refusal(a_set(), [told("FailedCreate", "no", after_s=0)]) is None
     assert find_refusal(a_set(), []) is None
-
-
-def test_a_pull_has_failed_since_it_first_did():
-    later, first = told("Failed", "Error: ErrImagePull", after_s=9), told("Failed", "Error: ErrImagePull", after_s=0)
-    assert first_failed_pull([later, first, told("Failed", "Error: something else", after_s=-9)]) == NOW
-    assert first_failed_pull([]) is None

@@ -8,7 +8,8 @@ import pytest
 from tessera.operators.compute_children import ComputeSettings
 from tessera.operators.compute_objects import Address
 from tessera.operators.compute_pods import Trouble
-from tessera.operators.compute_status import Observed, gateways_of, judge_compute, read_gateway, state_of
+from tessera.operators.compute_status import Observed, judge_compute, judge_deletion, state_of
+from tessera.operators.objects import Condition
 from tests.unit.operators.compute_making import (
     NOW,
     OLD,
@@ -17,6 +18,7 @@ from tests.unit.operators.compute_making import (
     a_set,
     ended,
     running_for,
+    saying,
     serving,
     told,
     unplaced,
@@ -61,6 +63,63 @@ def test_a_suspended_compute_is_not_ready_and_not_stalled_whatever_its_pod_says(
     said = judge(a_compute(suspend=True), stateful_set=a_set(replicas=0), pods=(waiting("InvalidImageName"),))
     assert said["Ready"][:2] == ("False", "Suspended")
     assert said["Suspended"] == ("True", "Suspended", "Compute is suspended")
+    assert said["Stalled"][0] == "False"
+
+
+def test_a_compute_is_not_called_suspended_while_it_still_has_a_replica():
+    said = judge(a_compute(suspend=True), stateful_set=a_set(ready=1))
+    assert said["Suspended"][:2] == ("False", "Suspending")
+    assert said["Ready"][:2] == ("False", "Suspending")
+    refused = Trouble("Forbidden", "no")
+    said = judge(a_compute(suspend=True), stateful_set=a_set(ready=1), hindrance=refused)
+    assert said["Ready"][:2] == ("False", "Forbidden")
+
+
+def test_a_suspended_compute_needs_nothing_of_what_is_hindered():
+    taken = Trouble("NameTaken", "Service demo belongs to somebody else", is_final=True)
+    said = judge(a_compute(suspend=True), stateful_set=a_set(replicas=0), hindrance=taken, token_trouble=taken)
+    assert said["Suspended"][0] == "True"
+    assert (said["Ready"][1], said["Stalled"][0]) == ("Suspended", "False")
+
+
+LOST = Trouble("TokenMissing", "Secret demo-token has no token", is_final=True)
+
+
+def test_a_server_whose_token_nobody_can_read_serves_on_and_is_stalled():
+    said = judge(stateful_set=a_set(ready=1), token_trouble=LOST)
+    assert said["Ready"][0] == "True"
+    assert said["Stalled"] == ("True", *LOST[:2])
+
+
+def test_a_server_that_cannot_start_without_its_token_says_so():
+    refused = waiting("CreateContainerConfigError", "couldn't find key token in Secret ml/demo-token")
+    said = judge_pod(refused, token_trouble=LOST)
+    assert said["Ready"] == ("False", *LOST[:2])
+    assert said["Stalled"][0] == "True"
+
+
+def test_what_others_say_on_a_compute_stays_and_what_we_said_goes_with_its_cause():
+    theirs = Condition(type="Audited", status="True", reason="Seen", message="m", last_transition_time="t")
+    ours = Condition(type="Routed", status="True", reason="RouteAccepted", message="m")
+    status = judge_compute(saying(a_compute(), theirs, ours), Observed(), SETTINGS, NOW)
+    assert theirs in (status.conditions or ())
+    assert [one.type for one in status.conditions or ()] == ["Ready", "Suspended", "Stalled", "Audited"]
+
+
+def test_a_compute_that_is_held_while_it_is_deleted_is_not_ready():
+    theirs = Condition(type="Audited", status="True", reason="Seen", message="m")
+    ready = Condition(type="Ready", status="True", reason="StatefulSetReady", message="m", observed_generation=3)
+    address = Address(type="IPAddress", value="10.0.0.9", port=50051)
+    status = judge_deletion(saying(a_compute(), ready, theirs, addresses=(address,)))
+    said = {one.type: (one.status, one.reason, one.observed_generation) for one in status.conditions or ()}
+    assert said == {"Ready": ("False", "Deleting", 4), "Audited": ("True", "Seen", None)}
+    assert (status.observed_generation, status.addresses) == (4, (address,))
+
+
+def test_a_volume_that_cannot_be_mounted_is_told_in_the_kubelets_words():
+    trouble = Trouble("VolumeFailed", 'MountVolume.SetUp failed for volume "shared" : no')
+    said = judge_pod(waiting("ContainerCreating"), volume_trouble=trouble)
+    assert said["Ready"] == ("False", *trouble[:2])
     assert said["Stalled"][0] == "False"
 
 
@@ -118,6 +177,27 @@ def test_a_server_that_has_run_for_long_is_not_blamed_for_crashes_of_old():
     assert said["Ready"][1] == "StatefulSetNotReady"
 
 
+@pytest.mark.parametrize(
+    "pod",
+    [
+        waiting("CrashLoopBackOff", restarts=9, last=ended(after_minutes=600)),
+        serving(restarts=9, **ended(after_minutes=10)),
+        serving(restarts=9, last=ended(137, "OOMKilled", after_minutes=600), running=running_for(0.1)),
+    ],
+    ids=["waits to be started anew", "has just ended", "ran out of memory"],
+)
+def test_a_server_that_ends_after_a_long_run_is_not_given_up(pod):
+    said = judge_pod(pod)
+    assert said["Ready"][1] in ("CrashLooping", "OOMKilled")
+    assert said["Stalled"][0] == "False"
+
+
+@pytest.mark.parametrize(("restarts", "is_final"), [(7, "False"), (8, "True")])
+def test_restarts_before_a_long_run_do_not_count(restarts: int, is_final: str):
+    pod = waiting("CrashLoopBackOff", restarts=restarts, last=ended())
+    assert judge_pod(pod, calm_restarts=5)["Stalled"][0] == is_final
+
+
 def test_a_server_out_of_memory_is_told_so():
     said = judge_pod(waiting("CrashLoopBackOff", restarts=1, last=ended(137, "OOMKilled")))
     assert said["Ready"][1] == "OOMKilled"
@@ -159,8 +239,9 @@ def test_while_it_starts_it_says_how_far_it_is():
     assert "no pod has been made yet" in judge_pod()["Ready"][2]
 
 
-def test_without_a_pod_it_says_why_none_was_made():
-    refused = told("FailedCreate", "create Pod demo-0 in StatefulSet demo failed error: exceeded quota: q")
+@pytest.mark.parametrize("verb", ["create", "Create"])
+def test_without_a_pod_it_says_why_none_was_made(verb: str):
+    refused = told("FailedCreate", f"{verb} Pod demo-0 in StatefulSet demo failed error: exceeded quota: q")
     assert judge_pod(events=(refused,))["Ready"] == ("False", "QuotaExceeded", "exceeded quota: q")
 
 
@@ -181,22 +262,6 @@ def test_the_services_address_comes_first_then_its_name_then_the_gateways():
     without_dns = judge_compute(a_compute(), Observed(service=SERVICE), ComputeSettings(cluster_domain=""), NOW)
     assert without_dns.addresses == (own,)
     assert judge_compute(a_compute(), Observed(), SETTINGS, NOW).addresses is None
-
-
-def test_a_gateway_is_reached_by_each_port_that_speaks_http():
-    listeners = [{"port": 80, "protocol": "HTTP"}, {"port": 53, "protocol": "UDP"}, {"port": 80, "protocol": "HTTP"}]
-    addresses = [
-        {"value": "1.2.3.4"},
-        {"type": "Hostname", "value": "gate.example"},
-        {"type": "NamedAddress", "value": "x"},
-    ]
-    read = read_gateway({"spec": {"listeners": listeners}, "status": {"addresses": addresses}})
-    assert [(one.type, one.value, one.port) for one in read] == [
-        ("IPAddress", "1.2.3.4", 80),
-        ("Hostname", "gate.example", 80),
-    ]
-    parents = [{"name": "gate"}, {"name": "other", "namespace": "edge"}, {"name": "mesh", "kind": "Service"}]
-    assert [str(key) for key in gateways_of(a_compute(route={"parentRefs": parents}))] == ["ml/gate", "edge/other"]
 
 
 def test_a_state_is_one_word():

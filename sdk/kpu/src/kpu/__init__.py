@@ -1,6 +1,3 @@
-"""Client for Compute resources: a GPU in the cluster that you talk to in tensors.
-
-The package holds its version so far. `kpu.client`, with `Compute` and `init`, comes with the Compute operator.
-"""
+"""A GPU in the cluster that you talk to in tensors: `kpu.client` is for programs, `kpu.torch` is the server."""
 
 __version__ = "0.1.0"

@@ -66,5 +66,9 @@ class ServerGone(TransferFailed, ConnectionError):
     """No server answers there, or it went away in the middle of a transfer."""
 
 
+class BypassClosed(TransferFailed, ConnectionError):
+    """The way beside gRPC closed while a call used it. The client repeats such a call without that way."""
+
+
 class TransferTimeout(TransferFailed, TimeoutError):
     """The transfer took longer than it was allowed to."""

@@ -7,12 +7,14 @@ merged and counted, a read shows it, a watch tells of every later change.
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent import futures
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+import grpc
 import pytest
 from kubernetes import client
 
@@ -107,6 +109,7 @@ class ApiServer:
                 case _:
                     pass
             found = self.objects.get(request.path, self.compute if "/computes" in request.path else None)
+            found = _selected(found, request.query.get("fieldSelector", ""))
             return (200, found) if found is not None else (404, {"kind": "Status", "code": 404, "details": {}})
 
     def note(self, request: Request) -> Misbehaviour | None:
@@ -152,6 +155,53 @@ class ApiServer:
         assert self.compute is not None
         self.compute["metadata"]["resourceVersion"] = str(self._version)
         self._news.notify_all()
+
+
+def _selected(found: Json | None, selector: str) -> Json | None:
+    """Of a list of events, those about one object, as that is all that is ever asked for."""
+    field, _, name = selector.partition("=")
+    if found is None or field != "involvedObject.name":
+        return found
+    return {**found, "items": [one for one in found["items"] if one["involvedObject"]["name"] == name]}
+
+
+class Health(grpc.GenericRpcHandler):
+    """`answer` to a health check, or none where the server has no such service."""
+
+    def __init__(self, answer: bytes) -> None:
+        self.answer = answer
+        self.metadata = dict[str, str | bytes]()
+
+    def service(self, handler_call_details):
+        self.metadata = dict(handler_call_details.invocation_metadata)
+        if not self.answer or handler_call_details.method != "/grpc.health.v1.Health/Check":
+            return None
+        return grpc.unary_unary_rpc_method_handler(lambda _request, _context: self.answer)
+
+
+@pytest.fixture(scope="session")
+def answering() -> Iterator[Callable[[bytes], tuple[Health, int]]]:
+    """Starts servers that answer health checks and nothing else, and tells their ports."""
+    servers: list[grpc.Server] = []
+
+    def start(answer: bytes) -> tuple[Health, int]:
+        health = Health(answer)
+        server = grpc.server(futures.ThreadPoolExecutor(2))
+        server.add_generic_rpc_handlers([health])
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        servers.append(server)
+        return health, port
+
+    yield start
+    for server in servers:
+        server.stop(0).wait()
+
+
+@pytest.fixture(scope="session")
+def here(answering: Callable[[bytes], tuple[Health, int]]) -> Json:
+    """Where Computes of tests that send no tensors are: something there says that it serves."""
+    return {"host": "127.0.0.1", "port": answering(b"\x08\x01")[1]}
 
 
 @contextmanager
@@ -254,9 +304,9 @@ def server(
 
 
 @pytest.fixture
-def compute(server: ApiServer) -> Compute:
+def compute(server: ApiServer, here: Json) -> Compute:
     """Applied, and about nothing known yet. Its operator explains itself, and there is nothing to look for."""
-    made = Compute("worker", host="127.0.0.1")
+    made = Compute("worker", **here)
     server.set_conditions(condition("Ready", "False", "StatefulSetNotReady"), condition("Stalled", "False", "Fine"))
     return made
 

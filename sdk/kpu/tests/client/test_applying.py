@@ -128,13 +128,13 @@ def test_who_waits_for_a_slow_apply_waits_no_longer_than_asked(server, monkeypat
     released.set()
 
 
-def test_a_slow_apply_is_finished_beside_the_loop(server, monkeypatch, says):
+def test_a_slow_apply_is_finished_beside_the_loop(server, monkeypatch, says, here):
     monkeypatch.setattr(compute, "BLOCKED_S", 0.05)
     released = threading.Event()
     server.misbehave(is_apply, held=released)
 
     async def main() -> None:
-        made = Compute("worker", host="127.0.0.1")
+        made = Compute("worker", **here)
         waiting = asyncio.ensure_future(made.ready())
         await asyncio.sleep(0)
         released.set()

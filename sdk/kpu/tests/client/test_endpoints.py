@@ -1,13 +1,12 @@
 """Where a Compute can be reached: addresses that it tells, and whether a server of ours answers there."""
 
 import socket
-from collections.abc import Iterator
-from concurrent import futures
+from dataclasses import replace
 
-import grpc
 import pytest
 
 from kpu.client import KpuV1alpha1Compute
+from kpu.client.channels import is_near
 from kpu.client.endpoints import Endpoint, candidates, first_that_answers
 
 NAME = "worker.lab.svc.cluster.local"
@@ -36,36 +35,13 @@ def test_a_compute_without_status_has_its_name():
     assert [one.target for one in candidates(young, 50051)] == [f"{NAME}:50051"]
 
 
-class Health(grpc.GenericRpcHandler):
-    """`answer` to a health check, or none where the server has no such service."""
-
-    def __init__(self, answer: bytes) -> None:
-        self.answer = answer
-        self.metadata = dict[str, str | bytes]()
-
-    def service(self, handler_call_details):
-        self.metadata = dict(handler_call_details.invocation_metadata)
-        if not self.answer or handler_call_details.method != "/grpc.health.v1.Health/Check":
-            return None
-        return grpc.unary_unary_rpc_method_handler(lambda _request, _context: self.answer)
-
-
 @pytest.fixture
-def serve() -> Iterator:
-    servers = []
-
-    def start(answer: bytes) -> tuple[Health, Endpoint]:
-        health = Health(answer)
-        server = grpc.server(futures.ThreadPoolExecutor(2))
-        server.add_generic_rpc_handlers([health])
-        port = server.add_insecure_port("127.0.0.1:0")
-        server.start()
-        servers.append(server)
+def serve(answering):
+    def start(answer: bytes):
+        health, port = answering(answer)
         return health, Endpoint("127.0.0.1", port, NAME)
 
-    yield start
-    for server in servers:
-        server.stop(0).wait()
+    return start
 
 
 def test_the_first_that_serves_is_chosen(serve):
@@ -89,6 +65,33 @@ def test_a_server_of_something_else_is_not_ours():
     assert stranger in why
 
 
-def test_a_grpc_server_without_health_checks_is_taken_as_it_is(serve):
+def test_a_grpc_server_without_health_checks_is_only_taken_where_the_user_named_it(serve):
     _, old = serve(b"")
-    assert first_that_answers([old], [], None)[0] == old
+    chosen = replace(old, is_chosen=True)
+    assert first_that_answers([old], [], None)[0] is None
+    assert first_that_answers([chosen], [], None)[0] == chosen
+
+
+def test_a_proxy_for_the_internet_is_not_asked_for_what_is_near(serve, monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as reserved:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{reserved.getsockname()[1]}")
+    monkeypatch.delenv("no_proxy", raising=False)
+    _, serving = serve(b"\x08\x01")
+    assert first_that_answers([serving], [], None) == (serving, {})
+
+
+@pytest.mark.parametrize(
+    ("host", "near"),
+    [
+        ("localhost", True),
+        ("127.3.0.1", True),
+        ("10.0.0.1", True),
+        ("fd00::1", True),
+        ("[::1]", True),
+        (NAME, True),
+        ("8.8.8.8", False),
+        ("gpu.example.com", False),
+    ],
+)
+def test_what_has_a_meaning_in_one_network_only_is_near(host, near):
+    assert is_near(host) is near

@@ -114,10 +114,10 @@ def test_an_api_server_that_is_away_for_a_while_does_not_end_the_waiting(server,
     asyncio.run(compute.ready())
 
 
-def test_a_ready_of_an_older_spec_does_not_count(server, compute, says):
+def test_a_ready_of_an_older_spec_does_not_count(server, compute, says, here):
     assert compute.resource
     make_ready(server, says)()
-    changed = Compute("worker", image="another", host="127.0.0.1")
+    changed = Compute("worker", image="another", **here)
     assert not changed.is_ready()
     with pytest.raises(ReadyTimeout):
         asyncio.run(changed.ready(timeout=0.2))
@@ -159,10 +159,10 @@ def test_a_compute_that_is_being_deleted_is_not_waited_for(server, compute):
         run_while_watched(server, compute, act)
 
 
-def test_what_happens_meanwhile_is_told_in_its_order(server, says, monkeypatch):
+def test_what_happens_meanwhile_is_told_in_its_order(server, says, monkeypatch, here):
     monkeypatch.setattr(waiting, "LOOK_S", 1)
     told = []
-    compute = Compute("worker", host="127.0.0.1", on_event=lambda reason, message: told.append((reason, message)))
+    compute = Compute("worker", **here, on_event=lambda reason, message: told.append((reason, message)))
     server.set_conditions(says("Ready", "False", "Pulling", "the image is large"), says("Stalled", "False", "Fine"))
     server.change(lambda document: document["metadata"].update(creationTimestamp="2026-01-02T03:04:05Z"))
     event = {
@@ -183,8 +183,20 @@ def test_what_happens_meanwhile_is_told_in_its_order(server, says, monkeypatch):
     ]
 
 
-def test_where_the_operator_does_not_explain_itself_its_pods_are_looked_at(server, says):
-    compute = Compute("worker", host="127.0.0.1")
+def test_events_that_cannot_be_had_hide_no_readiness(server, says, monkeypatch, here):
+    monkeypatch.setattr(waiting, "LOOK_S", 0.1)
+    told = []
+    compute = Compute("worker", **here, on_event=lambda reason, _message: told.append(reason))
+    make_ready(server, says)()
+    held = threading.Event()
+    server.misbehave(lambda request: request.path.endswith("/events"), held=held, times=100)
+    asyncio.run(compute.ready(timeout=2))
+    held.set()
+    assert told == ["Ready"]
+
+
+def test_where_the_operator_does_not_explain_itself_its_pods_are_looked_at(server, says, here):
+    compute = Compute("worker", **here)
     server.set_conditions(says("Ready", "False", "StatefulSetNotReady", "StatefulSet has 0/1 ready replicas"))
     crashing = {
         "name": "server",
@@ -198,8 +210,8 @@ def test_where_the_operator_does_not_explain_itself_its_pods_are_looked_at(serve
     assert failed.value.reason == "CrashLoopBackOff"
 
 
-def test_who_may_not_read_pods_still_waits(server, says):
-    compute = Compute("worker", host="127.0.0.1")
+def test_who_may_not_read_pods_still_waits(server, says, here):
+    compute = Compute("worker", **here)
     server.set_conditions(says("Ready", "False", "StatefulSetNotReady"))
     server.misbehave(lambda request: "/pods" in request.path, status=403, content=b'{"details": {}}', times=100)
     run_while_watched(server, compute, make_ready(server, says))

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kpu.errors import TooLarge
+from kpu.sharing.allowance import Allowance
 from kpu.torch.memory import Bounds, Memory
 
 
@@ -78,6 +79,7 @@ def test_a_reservation_waits_for_its_turn_and_is_served_in_order():
         waiting = [asyncio.create_task(wait_for(name, size)) for name, size in (("large", 90), ("small", 10))]
         await asyncio.sleep(0)
         assert not memory.reserve_now(5), "nobody overtakes those who wait"
+        assert memory.reserve_now(0), "who needs nothing waits for nobody"
         memory.release(80)
         await asyncio.gather(*waiting)
         assert served == ["large", "small"]
@@ -119,7 +121,64 @@ def test_a_waiter_that_is_cancelled_in_the_moment_of_its_turn_leaves_nothing():
     asyncio.run(scene())
 
 
-steps = st.lists(st.tuples(st.sampled_from(["reserve", "release", "keep", "cancel"]), st.integers(0, 120)), max_size=40)
+def test_what_others_hold_of_the_sum_is_no_room():
+    memory = make()
+    elsewhere = Allowance(60, memory.total)
+    assert elsewhere.take(60)
+    keep(memory, "old", 30)
+    assert not memory.reserve_now(50)
+    assert list(memory.kept) == ["old"], "what is kept does not leave in vain"
+    assert memory.reserve_now(40)
+    assert list(memory.kept) == []
+    assert not elsewhere.take(1)
+
+
+def test_a_reservation_is_served_when_another_thread_gives_back():
+    async def scene():
+        memory = make()
+        elsewhere = Allowance(60, memory.total)
+        assert elsewhere.take(60)
+        waiting = asyncio.create_task(memory.reserve(50))
+        await asyncio.sleep(0)
+        await asyncio.to_thread(elsewhere.give_back, 60)
+        await waiting
+        assert memory.under_way_bytes == memory.total.used == 50
+
+    asyncio.run(scene())
+
+
+def test_what_is_kept_on_a_device_holds_nothing_of_the_host_and_stays_when_the_host_is_full():
+    memory = make(store_bytes=150)
+    assert memory.reserve_now(60)
+    memory.keep("on the card", object(), 60, is_on_host=False)
+    keep(memory, "here", 60)
+    assert memory.total.used == 60
+    assert memory.reserve_now(90)
+    assert list(memory.kept) == ["on the card"]
+    memory.release(90)
+    assert (memory.kept_bytes, memory.total.used) == (60, 0)
+
+
+def test_what_is_kept_on_a_device_counts_in_the_store():
+    memory = make(store_bytes=100)
+    for tensor_id in "abc":
+        assert memory.reserve_now(40)
+        memory.keep(tensor_id, object(), 40, is_on_host=False)
+    assert list(memory.kept) == ["b", "c"]
+    assert memory.total.used == 0
+
+
+def test_what_is_idle_elsewhere_gives_way():
+    memory = make()
+    elsewhere = Allowance(60, memory.total)
+    assert elsewhere.take(60)
+    memory.part_with_idle = lambda: elsewhere.give_back(60)
+    asyncio.run(memory.reserve(100))
+    assert memory.under_way_bytes == 100
+
+
+WHAT = ["reserve", "release", "keep", "keep on a device", "cancel"]
+steps = st.lists(st.tuples(st.sampled_from(WHAT), st.integers(0, 120)), max_size=40)
 
 
 @given(steps)
@@ -132,15 +191,15 @@ def test_whatever_happens_the_sum_is_never_exceeded_and_nothing_is_lost(plan):
                 waiting.append((asyncio.create_task(memory.reserve(size)), size))
             elif what == "release" and held:
                 memory.release(held.pop())
-            elif what == "keep" and held:
-                memory.keep(str(number % 5), object(), held.pop())
+            elif what in ("keep", "keep on a device") and held:
+                memory.keep(str(number % 5), object(), held.pop(), is_on_host=what == "keep")
             elif what == "cancel" and waiting:
                 waiting[size % len(waiting)][0].cancel()
             await asyncio.sleep(0)
             await asyncio.sleep(0)
             held += [size for task, size in waiting if task.done() and not task.cancelled()]
             waiting = [(task, size) for task, size in waiting if not task.done()]
-            assert memory.under_way_bytes + memory.kept_bytes <= 100
+            assert memory.under_way_bytes + memory.kept_on_host_bytes == memory.total.used <= 100
             assert memory.kept_bytes <= 70 or len(memory.kept) == 1
             assert len(memory.kept) <= 3
         for task, _ in waiting:

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -13,13 +14,18 @@ import numpy as np
 import pytest
 
 from kpu.client.tensor_client import TensorClient
-from kpu.errors import ServerGone, TooLarge, TransferFailed, UnsupportedTensor
+from kpu.errors import ServerGone, TooLarge, TransferFailed, TransferTimeout, UnsupportedTensor
+from kpu.sharing.knocking import visit
+from kpu.tensors import Description
+from kpu.torch.metrics import Metrics, serve_metrics
+from kpu.torch.server import TensorServer
 from kpu.torch.settings import SettingsError, read_settings
 
 HOOKS = """
 from kpu.errors import InvalidRequest
 from kpu.torch.hooks import TensorHooks
 import numpy as np
+import threading
 
 class Scaling(TensorHooks):
     def produce(self, index, parameters):
@@ -32,18 +38,21 @@ class Scaling(TensorHooks):
             raise RuntimeError("nothing to scale")
         return tensor * 2
 
+class Failing(TensorHooks):
+    def produce(self, index, parameters):
+        return next(iter(()))
+
+    def process(self, tensor):
+        raise TimeoutError("the database did not answer")
+
+class Hanging(TensorHooks):
+    def process(self, tensor):
+        threading.Event().wait()
+
 class Counting(TensorHooks):
     def produce(self, index, parameters):
         return np.array(len(self.received))
 """
-
-
-def talk(port: int, use: Any, **options: Any) -> Any:
-    async def with_client() -> Any:
-        async with TensorClient("127.0.0.1", port, **{"shared": False, **options}) as client:
-            return await use(client)
-
-    return asyncio.run(with_client())
 
 
 def check(port: int, service: bytes = b"") -> bytes:
@@ -61,7 +70,7 @@ def metrics(port: int) -> dict[str, float]:
 def hooked(serve: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     where = tmp_path_factory.mktemp("hooks")
     (where / "my_hooks.py").write_text(HOOKS)
-    return lambda name: serve(KPU_HOOKS=f"my_hooks:{name}", PYTHONPATH=str(where))
+    return lambda name, *flags: serve(*flags, KPU_HOOKS=f"my_hooks:{name}", PYTHONPATH=str(where))
 
 
 def test_health_is_serving_for_the_whole_and_for_the_service(server):
@@ -75,7 +84,7 @@ def test_health_of_a_service_that_is_not_there_is_not_found(server):
     assert refused.value.code() is grpc.StatusCode.NOT_FOUND
 
 
-def test_the_hooks_of_a_module_make_and_process_tensors(hooked):
+def test_the_hooks_of_a_module_make_and_process_tensors(hooked, talk):
     server = hooked("Scaling")
     made = talk(server.port, lambda client: client.receive_tensors(2))
     assert [np.asarray(tensor).tolist() for tensor in made] == [[0, 0, 0], [1, 1, 1]]
@@ -88,7 +97,32 @@ def test_the_hooks_of_a_module_make_and_process_tensors(hooked):
     assert "nothing to scale" in server.end()
 
 
-def test_hooks_see_what_clients_have_sent(hooked):
+def test_whatever_a_hook_raises_is_told_and_ends_no_more_than_its_call(hooked, talk):
+    server = hooked("Failing")
+    with pytest.raises(TransferFailed, match="RuntimeError: a hook raised StopIteration"):
+        talk(server.port, lambda client: client.receive_tensors(), timeout=30)
+    with pytest.raises(TransferFailed, match="TimeoutError: the database did not answer") as raised:
+        talk(server.port, lambda client: client.stream_tensors(np.ones(3)))
+    assert not isinstance(raised.value, TransferTimeout), "nobody waited for too long"
+    assert talk(server.port, lambda client: client.send_tensors(np.ones(3))).success
+
+
+def test_hooks_that_never_return_end_their_calls_and_hold_up_neither_others_nor_the_end(hooked, talk):
+    server = hooked("Hanging", "--hook-seconds", "0.2", "--grace-seconds", "0.2")
+
+    async def all_hang(client: TensorClient) -> Any:
+        calls = (client.stream_tensors(np.ones(3)) for _ in range(20))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    ended = talk(server.port, all_hang)
+    assert [type(error) for error in ended] == [TransferTimeout] * 20
+    assert "a hook of the server did not return within 0.2 s" in str(ended[0])
+    assert talk(server.port, lambda client: client.receive_tensors())
+    server.send_signal(signal.SIGTERM)
+    assert server.process.wait(30) == 0
+
+
+def test_hooks_see_what_clients_have_sent(hooked, talk):
     server = hooked("Counting")
 
     async def send_and_count(client: TensorClient) -> Any:
@@ -98,7 +132,7 @@ def test_hooks_see_what_clients_have_sent(hooked):
     assert np.asarray(talk(server.port, send_and_count)[0]) == 2
 
 
-def test_metrics_tell_what_came_what_went_and_what_is_kept(serve):
+def test_metrics_tell_what_came_what_went_and_what_is_kept(serve, talk):
     with_metrics = serve("--metrics-port", "0", "--max-tensors", "2")
     (port,) = re.findall(r"metrics_port=(\d+)", "".join(with_metrics.lines))
 
@@ -118,7 +152,31 @@ def test_metrics_tell_what_came_what_went_and_what_is_kept(serve):
     assert "oldest tensor left" in with_metrics.end()
 
 
-def test_limits_hold_for_bytes_and_dtypes(serve):
+@pytest.mark.parametrize("host", ["[::]", "::"])
+def test_metrics_of_a_server_that_listens_everywhere_can_be_read_over_ipv4(serve, host):
+    everywhere = serve("--host", host, "--metrics-port", "0")
+    (port,) = re.findall(r"metrics_port=(\d+)", "".join(everywhere.lines))
+    assert metrics(int(port))["kpu_calls_in_flight"] == 0
+
+
+def test_metrics_are_served_where_the_machine_has_no_ipv6(monkeypatch):
+    create_server = socket.create_server
+
+    def without_ipv6(address: Any, *, family: int = socket.AF_INET, **options: Any) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(97, "Address family not supported by protocol")
+        return create_server(address, family=family, **options)
+
+    monkeypatch.setattr(socket, "create_server", without_ipv6)
+
+    async def scene() -> dict[str, float]:
+        async with await serve_metrics(Metrics(lambda: {"kpu_stored_bytes": 7}), "[::]", 0) as server:
+            return await asyncio.to_thread(metrics, server.sockets[0].getsockname()[1])
+
+    assert asyncio.run(scene()) == {"kpu_stored_bytes": 7}
+
+
+def test_limits_hold_for_bytes_and_dtypes(serve, talk):
     limited = serve(KPU_MAX_TENSOR_BYTES="1Mi", KPU_DTYPES="float32,torch.int64")
     with pytest.raises(TooLarge, match="at most 1048576 bytes"):
         talk(limited.port, lambda client: client.send_tensors(np.zeros(1 << 18)))
@@ -127,7 +185,7 @@ def test_limits_hold_for_bytes_and_dtypes(serve):
     assert talk(limited.port, lambda client: client.send_tensors(np.zeros(3, np.int64))).success
 
 
-def test_many_large_uploads_at_once_stay_within_the_memory_of_the_server(serve):
+def test_many_large_uploads_at_once_stay_within_the_memory_of_the_server(serve, talk):
     small = serve("--memory-bytes", "64Mi")
     payload = np.ones(24 << 20, np.uint8)
 
@@ -144,7 +202,29 @@ def test_many_large_uploads_at_once_stay_within_the_memory_of_the_server(serve):
     assert grown < 160 << 20
 
 
-def test_a_server_that_is_told_to_stop_lets_a_transfer_finish(serve):
+def test_all_that_a_server_holds_is_within_one_sum():
+    async def scene() -> None:
+        server = TensorServer(read_settings(["--host", "127.0.0.1", "--port", "0", "--memory-bytes", "64Mi"], {}))
+        total = server.memory.total
+        assert total.limit == 64 << 20
+        guest = visit(server.door.invite()) if server.door else None
+        assert guest
+        link = server.door.link(guest.session) if server.door else None
+        assert link
+        lent = link.lend(np.ones(8 << 20, np.uint8))
+        room = server.rooms.make(Description((8 << 20,), "uint8"))
+        assert lent
+        assert total.used == 8 << 20
+        del room
+        assert total.used == 16 << 20, "memory that is kept warm counts"
+        assert not server.memory.reserve_now(64 << 20)
+        guest.close()
+        await server.stop()
+
+    asyncio.run(scene())
+
+
+def test_a_server_that_is_told_to_stop_lets_a_transfer_finish(serve, talk):
     server = serve("--grace-seconds", "60")
     idle = server.figure("VmRSS")
 
@@ -204,6 +284,23 @@ def test_an_empty_token_file_is_refused_because_it_would_open_the_server(tmp_pat
     (tmp_path / "token").write_text("\n")
     with pytest.raises(SettingsError, match="is empty"):
         read_settings(["--token-file", str(tmp_path / "token")], {})
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n"])
+@pytest.mark.parametrize("variable", ["KPU_TOKEN", "KPU_TOKEN_FILE"])
+def test_a_token_that_is_set_and_blank_is_refused_because_it_would_open_the_server(variable, blank):
+    with pytest.raises(SettingsError, match="set but blank"):
+        read_settings([], {variable: blank})
+
+
+def test_a_token_is_what_stands_between_the_blanks():
+    assert read_settings([], {"KPU_TOKEN": " secret\n"}).token == "secret"
+    assert read_settings([], {}).token is None
+
+
+def test_a_token_that_no_call_can_carry_is_refused():
+    with pytest.raises(SettingsError, match="printable ASCII"):
+        read_settings([], {"KPU_TOKEN": "gehe\u00efm"})
 
 
 def test_hooks_that_are_none_end_the_server_with_a_sentence():

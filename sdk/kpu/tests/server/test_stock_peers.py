@@ -1,6 +1,5 @@
 """A client and a server made of protobuf's generated classes understand ours, and are understood."""
 
-import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,7 +8,6 @@ import grpc
 import numpy as np
 import pytest
 
-from kpu.client.tensor_client import TensorClient
 from kpu.errors import MalformedMessage, TransferFailed
 
 SERVICE = "kpu.torch.Service"
@@ -82,6 +80,16 @@ def test_a_stock_client_may_spell_shapes_and_dtypes_its_own_way(stock_client, pr
     assert np.array_equal(joined(chunks), array)
 
 
+@pytest.mark.parametrize("size", [2, 1 << 20])
+def test_a_dtype_travels_and_is_kept_whether_the_server_knows_it_or_not(stock_client, protocol, size):
+    words = np.arange(size, dtype=np.uint16)
+    sent = stock_chunks(protocol, "mine", words, 1 << 20, dtype="bfloat16")
+    back = list(stock_client["StreamTensors"](iter(sent)))
+    assert back[0].metadata["dtype"] == "torch.bfloat16"
+    assert b"".join(chunk.data for chunk in back) == words.tobytes()
+    assert stock_client["ReceiveTensors"](iter(sent)).success
+
+
 def test_a_stock_client_that_pickles_is_told_what_to_send(stock_client, protocol):
     pickled = protocol.TensorChunk(tensor_id="t", data=b"\x80\x04K\x01.", total_chunks=1, is_last=True)
     with pytest.raises(grpc.RpcError) as refused:
@@ -146,51 +154,43 @@ def stock_server(protocol: Any) -> Iterator[tuple[StockServer, int]]:
     stock.stop(0).wait()
 
 
-def talk(port: int, use: Any) -> Any:
-    async def with_client() -> Any:
-        async with TensorClient("127.0.0.1", port) as client:
-            return await use(client)
-
-    return asyncio.run(with_client())
-
-
-def test_our_client_sends_to_a_stock_server(stock_server):
+def test_our_client_sends_to_a_stock_server(stock_server, talk):
     service, port = stock_server
     arrays = [np.arange(6).reshape(2, 3), np.random.default_rng(0).normal(size=1 << 18)]
-    talk(port, lambda client: client.send_tensors(*arrays))
+    talk(port, lambda client: client.send_tensors(*arrays), shared=True)
     assert all(np.array_equal(got, sent) for got, sent in zip(service.received.values(), arrays, strict=True))
 
 
-def test_our_client_receives_from_a_stock_server(stock_server):
-    made = talk(stock_server[1], lambda client: client.receive_tensors(2))
+def test_our_client_receives_from_a_stock_server(stock_server, talk):
+    made = talk(stock_server[1], lambda client: client.receive_tensors(2), shared=True)
     assert [np.asarray(tensor)[0] for tensor in made] == [0.0, 1.0]
 
 
 @pytest.mark.parametrize("size", [3, 1 << 18])
-def test_our_client_streams_through_a_stock_server(stock_server, size):
-    (doubled,) = talk(stock_server[1], lambda client: client.stream_tensors(np.arange(size)))
+def test_our_client_streams_through_a_stock_server(stock_server, size, talk):
+    (doubled,) = talk(stock_server[1], lambda client: client.stream_tensors(np.arange(size)), shared=True)
     assert np.array_equal(np.asarray(doubled), np.arange(size) * 2)
 
 
-def test_a_server_that_reports_a_failure_with_status_ok_raises_all_the_same(stock_server):
+def test_a_server_that_reports_a_failure_with_status_ok_raises_all_the_same(stock_server, talk):
     service, port = stock_server
     service.answer = service.protocol.TensorResponse(success=False, message="the disk is full")
     with pytest.raises(TransferFailed, match="the disk is full"):
-        talk(port, lambda client: client.send_tensors(np.ones(3)))
+        talk(port, lambda client: client.send_tensors(np.ones(3)), shared=True)
 
 
-def test_a_server_that_sends_fewer_tensors_than_were_asked_for_is_told_on(protocol):
+def test_a_server_that_sends_fewer_tensors_than_were_asked_for_is_told_on(protocol, talk):
     service = StockServer(protocol)
     service.send = answering(())
     with pytest.raises(MalformedMessage, match="expected 3"):
-        talk_to_liar(service, lambda client: client.receive_tensors(3))
+        talk_to_liar(talk, service, lambda client: client.receive_tensors(3))
 
 
 def answering(chunks: Any) -> Any:
     return lambda *_: iter(chunks)
 
 
-def talk_to_liar(service: StockServer, use: Any) -> Any:
+def talk_to_liar(talk: Any, service: StockServer, use: Any) -> Any:
     """A server whose SendTensors is whatever `service.send` is now."""
     protocol = service.protocol
     method = grpc.unary_stream_rpc_method_handler(
@@ -202,7 +202,7 @@ def talk_to_liar(service: StockServer, use: Any) -> Any:
     port = liar.add_insecure_port("127.0.0.1:0")
     liar.start()
     try:
-        return talk(port, use)
+        return talk(port, use, shared=True)
     finally:
         liar.stop(0).wait()
 
@@ -216,15 +216,15 @@ def talk_to_liar(service: StockServer, use: Any) -> Any:
         {"dtype": "torch.nonsense"},
     ],
 )
-def test_a_server_that_lies_about_a_tensor_is_not_believed(protocol, lie):
+def test_a_server_that_lies_about_a_tensor_is_not_believed(protocol, lie, talk):
     service = StockServer(protocol)
     service.send = answering(stock_chunks(protocol, "t", np.arange(3), 100, **lie))
     with pytest.raises(TransferFailed):
-        talk_to_liar(service, lambda client: client.receive_tensors())
+        talk_to_liar(talk, service, lambda client: client.receive_tensors())
 
 
-def test_a_server_that_stops_in_the_middle_of_a_tensor_is_told_on(protocol):
+def test_a_server_that_stops_in_the_middle_of_a_tensor_is_told_on(protocol, talk):
     service = StockServer(protocol)
     service.send = answering(stock_chunks(protocol, "t", np.arange(1000), 100)[:5])
     with pytest.raises(MalformedMessage, match="the stream ended before"):
-        talk_to_liar(service, lambda client: client.receive_tensors())
+        talk_to_liar(talk, service, lambda client: client.receive_tensors())

@@ -209,3 +209,21 @@ def test_the_event_loop_turns_while_a_tensor_is_on_its_way(server):
 def test_everything_that_goes_wrong_has_one_root(server):
     with pytest.raises(TransferFailed):
         run(server, lambda client: client.receive_tensors(1, {"shape": "x"}))
+
+
+def test_the_memory_of_a_tensor_that_is_gone_carries_the_next_one_and_is_let_go_with_the_client(server):
+    async def receive_twice(client: TensorClient) -> tuple[int, int, list[int]]:
+        size = {"shape": str(2 << 20), "dtype": "float32"}
+        (first,) = await client.receive_tensors(1, size)
+        place = np.asarray(first).ctypes.data
+        del first
+        idle = [client._rooms.idle_bytes]
+        (second,) = await client.receive_tensors(1, size)
+        again = np.asarray(second).ctypes.data
+        del second
+        await client.close()
+        return place, again, [*idle, client._rooms.idle_bytes]
+
+    place, again, idle = run(server, receive_twice)
+    assert place == again
+    assert idle == [8 << 20, 0]

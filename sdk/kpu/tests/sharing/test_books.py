@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
+from kpu.sharing.allowance import Allowance
 from kpu.sharing.borrowing import Borrowing
-from kpu.sharing.lending import Allowance, Lending, Loan
+from kpu.sharing.lending import Lending, Loan
 from kpu.sharing.pool import Pool
 from kpu.sharing.regions import make_region, round_up
 from kpu.sharing.showing import Showing
@@ -73,6 +74,7 @@ class LendingMachine(RuleBasedStateMachine):
         self.allowance = Allowance(40 * PAGE)
         self.lending = Lending(Pool[Loan](16 * PAGE, idle_seconds=5), self.allowance, regions_limit=6)
         self.in_use: dict[int, Loan] = {}
+        self.promised: dict[int, Loan] = {}
         self.held_here: Counter[int] = Counter()
         self.written_off: set[int] = set()
         self.now, self.numbers = 0.0, iter(range(1, 10_000))
@@ -90,6 +92,7 @@ class LendingMachine(RuleBasedStateMachine):
         assert loan.number not in self.in_use, "a region that the other side views was filled again"
         assert loan.number not in self.written_off, "a region that the other side may view was filled again"
         assert not self.held_here[loan.number], "a region that we view ourselves was filled again"
+        assert loan.number not in self.promised, "a region that is about to come back was filled again"
         self.in_use[loan.number] = loan
         return loan.number
 
@@ -103,6 +106,8 @@ class LendingMachine(RuleBasedStateMachine):
     def get_back(self, number, promise_first, release_first):
         """The promise and the release come in this order by one connection, the tensor some time by another."""
         lent = number in self.in_use
+        if number in self.promised:
+            return
         if promise_first:
             self.lending.expect_back(number)
         if lent and promise_first and release_first:
@@ -113,6 +118,14 @@ class LendingMachine(RuleBasedStateMachine):
         if not promise_first:
             self.lending.expect_back(number)
         self.held_here[number] += lent
+
+    @rule(number=viewed)
+    def promise_and_release(self, number):
+        """The tensor itself is on its way, and does not come if the call fails meanwhile."""
+        if number in self.in_use:
+            self.lending.expect_back(number)
+            self.lending.take_back(number, self.now)
+            self.promised[number] = self.in_use.pop(number)
 
     @rule(number=st.integers(1, 12))
     def drop_what_came_back(self, number):
@@ -127,9 +140,11 @@ class LendingMachine(RuleBasedStateMachine):
 
     @rule(number=viewed)
     def fail(self, number):
-        if self.lending.write_off(number):
+        loan = self.lending.find(number)
+        if loan and self.lending.write_off(number, loan.turn):
             self.written_off.add(number)
-            del self.in_use[number]
+            self.in_use.pop(number, None)
+        assert not self.promised.pop(number, None) or number in self.written_off, "it would be promised for ever"
 
     @rule(seconds=st.floats(0, 10))
     def wait(self, seconds):
@@ -139,9 +154,9 @@ class LendingMachine(RuleBasedStateMachine):
     @invariant()
     def within_the_allowance(self):
         held = {number for number, count in self.held_here.items() if count} - self.written_off
-        busy = {number: self.lending.find(number) for number in held | self.in_use.keys()}
+        busy = {number: self.lending.find(number) for number in held | self.in_use.keys() | self.promised.keys()}
         known = sum(loan.size for loan in busy.values() if loan) + self.lending.pool.idle_bytes
-        assert self.allowance.used == known <= self.allowance.bytes_limit
+        assert self.allowance.used == known <= self.allowance.limit
 
     def teardown(self):
         self.lending.close()
@@ -154,7 +169,8 @@ TestLending.settings = settings(max_examples=50, deadline=None)
 
 @given(st.lists(st.tuples(st.sampled_from(["enter", "view", "let go", "forget"]), st.integers(1, 4)), max_size=40))
 def test_a_borrowed_region_stays_until_it_is_forgotten_and_unused(steps):
-    borrowing, memory = Borrowing(3 * PAGE, regions_limit=3), make_region(PAGE).memory
+    allowance = Allowance(3 * PAGE)
+    borrowing, memory = Borrowing(allowance, regions_limit=3), make_region(PAGE).memory
     tensors, forgotten = dict[int, int](), set[int]()
     for step, number in steps:
         if step == "enter" and borrowing.has_room_for(number, PAGE):
@@ -173,11 +189,27 @@ def test_a_borrowed_region_stays_until_it_is_forgotten_and_unused(steps):
         for gone in [key for key in forgotten if tensors.get(key) == 0]:
             tensors.pop(gone)
             forgotten.discard(gone)
-        assert borrowing.mapped_bytes == PAGE * len(tensors) <= 3 * PAGE
+        assert borrowing.mapped_bytes == allowance.used == PAGE * len(tensors) <= 3 * PAGE
+        assert allowance.parts == len(tensors)
+    borrowing.close()
+    assert allowance.used == allowance.parts == 0
+
+
+def test_what_one_peer_makes_us_map_is_not_there_for_another():
+    allowance, memory = Allowance(9 * PAGE, parts_limit=2), make_region(PAGE).memory
+    first, second = (Borrowing(allowance, regions_limit=9) for _ in range(2))
+    for number in (1, 2):
+        assert first.has_room_for(number, PAGE)
+        first.enter(number, memory)
+    assert not second.has_room_for(1, PAGE)
+    first.forget(1)
+    assert not second.has_room_for(1, 9 * PAGE)
+    assert second.has_room_for(1, 8 * PAGE)
 
 
 def test_a_shown_region_lives_until_each_reference_to_it_is_let_go():
-    showing, region = Showing(), make_region(PAGE)
+    allowance = Allowance(PAGE)
+    showing, region = Showing(allowance), make_region(PAGE)
     alive = weakref.ref(region)
     showing.enter(7, region)
     showing.hold(7, region)
@@ -186,9 +218,60 @@ def test_a_shown_region_lives_until_each_reference_to_it_is_let_go():
     showing.let_go(7)
     gc.collect()
     assert alive() is not None
+    assert allowance.used == PAGE
     showing.let_go(7)
     gc.collect()
     assert alive() is None
+    assert allowance.used == 0
+
+
+def test_a_shown_region_counts_once_for_all_links_and_none_is_shown_beyond_the_allowance():
+    allowance, region, another = Allowance(PAGE), make_region(PAGE), make_region(PAGE)
+    first, second = Showing(allowance), Showing(allowance)
+    assert first.hold(1, region)
+    assert first.hold(1, region)
+    assert second.hold(1, region)
+    assert allowance.used == PAGE
+    assert not second.hold(2, another)
+    second.close()
+    first.let_go(1)
+    assert not second.hold(2, another)
+    first.let_go(1)
+    assert second.hold(2, another)
+
+
+def test_what_is_taken_of_a_part_is_taken_of_the_whole():
+    whole = Allowance(10)
+    part, other = Allowance(8, whole), Allowance(8, whole)
+    assert part.take(6)
+    assert not other.take(5)
+    assert other.take(4)
+    assert not part.take(1)
+    part.give_back(6)
+    assert (part.used, other.used, whole.used) == (0, 4, 4)
+    assert not part.take(9)
+
+
+def test_a_region_whose_call_failed_after_the_peer_gave_it_back_is_written_off():
+    lending = Lending(Pool[Loan](PAGE, 60), Allowance(PAGE), regions_limit=9)
+    assert lending.make_room(PAGE) == (True, [])
+    loan = lending.enter(1, make_region(PAGE))
+    lending.expect_back(1)
+    lending.take_back(1, now=0)
+    assert lending.write_off(1, loan.turn) == [loan]
+    assert lending.allowance.used == 0
+
+
+def test_a_call_that_fails_late_leaves_the_region_that_another_call_fills_by_now():
+    lending = Lending(Pool[Loan](PAGE, 60), Allowance(PAGE), regions_limit=9)
+    assert lending.make_room(PAGE) == (True, [])
+    turn = lending.enter(1, make_region(PAGE)).turn
+    lending.take_back(1, now=0)
+    assert lending.write_off(1, turn) == [], "it is idle"
+    again = lending.reuse(PAGE)
+    assert again
+    assert lending.write_off(1, turn) == []
+    assert lending.find(1) is again
 
 
 def test_links_that_share_an_allowance_leave_room_to_each_other_when_they_forget():
@@ -197,6 +280,6 @@ def test_links_that_share_an_allowance_leave_room_to_each_other_when_they_forget
     assert first.make_room(4 * PAGE) == (True, [])
     first.enter(1, make_region(4 * PAGE))
     assert second.make_room(PAGE) == (False, [])
-    first.write_off(1)
+    first.write_off(1, turn=0)
     assert second.make_room(PAGE) == (True, [])
     assert allowance.used == round_up(PAGE)

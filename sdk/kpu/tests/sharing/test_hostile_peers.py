@@ -14,6 +14,7 @@ from kpu.sharing import link as links
 from kpu.sharing.addresses import to_kernel
 from kpu.sharing.greeting import Invitation
 from kpu.sharing.knocking import visit
+from kpu.sharing.limits import Limits
 from kpu.sharing.messages import LONGEST, NONCE_BYTES, Kind, Message, decode, encode
 
 MIB = 1 << 20
@@ -95,6 +96,33 @@ def test_who_says_nothing_is_let_go_after_a_while(pair, monkeypatch):
         silent.settimeout(10)
         silent.connect(to_kernel(pair.door.address))
         assert silent.recv(LONGEST) == b""
+
+
+def test_who_says_nothing_makes_way_for_those_who_do(pair, monkeypatch):
+    monkeypatch.setattr(links, "HELLO_SECONDS", 3600.0)
+    silent = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(3 * doors.STRANGERS_LIMIT)]
+    for one in silent:
+        one.settimeout(10)
+        one.connect(to_kernel(pair.door.address))
+    honest = visit(pair.door.invite())
+    assert honest
+    assert silent[0].recv(LONGEST) == b""
+    assert sum(not link.greeted for link in pair.door._guests) <= doors.STRANGERS_LIMIT
+    honest.close()
+    for one in silent:
+        one.close()
+
+
+def test_what_all_clients_together_lend_is_bounded(connect, eventually):
+    pair = connect(Limits(borrowed_bytes=2 * MIB))
+    others = [guest for _ in range(3) if (guest := visit(pair.door.invite()))]
+    lent = [other.link.lend(np.zeros(MIB, np.uint8)) for other in others]
+    assert [handover is not None for handover in lent] == [True, True, False]
+    first, second, third = others
+    first.close()
+    second.close()
+    eventually(lambda: third.link.lend(np.zeros(MIB, np.uint8)))
+    third.close()
 
 
 def test_who_skips_the_greeting_gets_nothing_mapped(pair):

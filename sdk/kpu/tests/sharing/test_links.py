@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from kpu.errors import MalformedMessage, ServerGone
-from kpu.sharing import lender
+from kpu.errors import BypassClosed, MalformedMessage
+from kpu.sharing import lender, located
 from kpu.sharing.knocking import visit
 from kpu.sharing.lender import Handover
 from kpu.sharing.limits import Limits
@@ -88,6 +88,41 @@ def test_a_shared_tensor_dropped_while_it_is_on_its_way_still_arrives(pair, even
     del view
     gc.collect()
     eventually(lambda: pair.server._borrowing.mapped_bytes == MIB, seconds=2)  # the region of the round trip alone
+
+
+def test_a_shared_tensor_dropped_by_its_maker_takes_no_descriptor_but_counts_while_it_is_viewed(pair, eventually):
+    before, alive = len(os.listdir("/proc/self/fd")), len(located._alive)
+    views = []
+    for _ in range(20):
+        handover = _lend(pair.client, _shared(4096))
+        views.append(_view(pair.server, handover, 4096))
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(located._alive) == alive + 20
+    allowance = pair.client._lender._lending.allowance
+    assert allowance.used == 20 * 4096
+    views.clear()
+    gc.collect()
+    eventually(lambda: allowance.used == 0)
+    eventually(lambda: len(located._alive) == alive)
+
+
+def test_no_more_is_shown_than_may_be_held_for_the_other_side(pair, monkeypatch):
+    allowance = pair.client._lender._lending.allowance
+    monkeypatch.setattr(allowance, "limit", allowance.used + MIB)
+    first, second = _shared(MIB), _shared(MIB)
+    assert _lend(pair.client, first).copied == 0
+    assert _lend(pair.client, first).copied == 0, "it counts once"
+    assert pair.client.lend(second) is None
+
+
+def test_idle_regions_leave_at_once_when_their_memory_is_needed(pair, eventually):
+    _view(pair.client, _lend(pair.server, _bytes(MIB)), MIB)
+    gc.collect()
+    eventually(lambda: pair.server._lender._lending.pool.idle_bytes)
+    pair.door.part_with_idle()
+    eventually(lambda: pair.server._lender._lending.allowance.used == 0)
+    eventually(lambda: pair.client._borrowing.mapped_bytes == 0)
 
 
 def test_a_region_is_filled_again_only_after_the_tensor_that_lay_there_is_gone(pair, eventually):
@@ -173,7 +208,7 @@ def test_nothing_is_lent_over_a_closed_link(pair, eventually):
     assert pair.client.lend(_bytes(MIB)) is None
     assert pair.client.lend(_shared(MIB)) is None
     eventually(lambda: pair.door.link(pair.visit.session) is None)
-    with pytest.raises(ServerGone, match="is closed"):
+    with pytest.raises(BypassClosed, match="is closed"):
         pair.client.borrow(1, 0, 10)
 
 

@@ -36,6 +36,12 @@ class Peer:
         assert self.process.stdin
         print(command, file=self.process.stdin, flush=True)
 
+    @property
+    def stands_still(self) -> bool:
+        """Whether every thread has stopped: a signal takes a moment to reach them all."""
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return all((task / "stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks)
+
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
@@ -130,6 +136,7 @@ def test_a_process_killed_before_it_took_an_offer_leaves_nothing(peer, link, eve
     monkeypatch.setattr(links, "ANSWER_SECONDS", 0.2)
     before = _regions_of(os.getpid())
     peer.process.send_signal(signal.SIGSTOP)
+    eventually(lambda: peer.stands_still)
     assert link.lend(np.ones(4 * MIB, np.uint8)) is None
     inodes = _regions_of(os.getpid()) - before
     peer.kill()

@@ -17,6 +17,7 @@ from kpu.errors import InvalidRequest, ServerGone, Unauthenticated
 from kpu.sharing import meeting
 from kpu.sharing.greeting import GREET, SESSION_KEY, Invitation, decode_invitation
 from kpu.sharing.knocking import visit
+from kpu.wire.bypass import CLOSED
 from kpu.wire.messages import TensorChunk
 
 MIB = 1 << 20
@@ -50,8 +51,15 @@ def _descriptors_of(pid: int) -> int:
 
 
 def _regions_of(pid: int) -> set[str]:
+    return set(_region_sizes(pid))
+
+
+def _region_sizes(pid: int) -> dict[str, int]:
+    """Bytes of each region that a process maps, by the number of its file."""
     maps = Path(f"/proc/{pid}/maps").read_text().splitlines()
-    return {line.split()[4] for line in maps if "memfd:kpu-tensor" in line}
+    regions = [line.split() for line in maps if "memfd:kpu-tensor" in line]
+    spans = {words[4]: [int(end, 16) for end in words[0].split("-")] for words in regions}
+    return {number: end - start for number, (start, end) in spans.items()}
 
 
 def test_a_large_tensor_goes_through_shared_memory_with_one_copy(server):
@@ -166,6 +174,71 @@ def test_what_a_server_makes_comes_writable_and_outlives_the_client(server):
     assert made.shape == (4, ELEMENTS // 4)
     assert 0.9 < made.std() < 1.1
     made += 1
+
+
+def test_what_a_client_keeps_of_a_server_stays_within_the_servers_memory(serve):
+    async def scenario() -> None:
+        small = serve("--memory-bytes", "32Mi")
+        pid = small.process.pid
+        async with TensorClient("127.0.0.1", small.port) as client:
+            kept = await client.receive_tensors(1, {"shape": "256,512"})
+            before = _descriptors_of(pid)
+            for _ in range(4):
+                kept += await client.receive_tensors(30, {"shape": "256,512"})
+            assert _path(client) == GRPC, "a server may lend half of its memory, and that is out"
+            assert sum(_region_sizes(pid).values()) <= 16 * MIB
+            assert _descriptors_of(pid) <= before + 5
+            assert (await client.send_tensors(np.ones(100, np.uint8))).success
+            kept.clear()
+            gc.collect()
+            async with asyncio.timeout(10):
+                while _path(client) != SHARED:
+                    await client.receive_tensors(1, {"shape": "256,512"})
+
+    asyncio.run(scenario())
+
+
+def test_regions_that_are_idle_make_way_for_a_tensor_that_needs_their_memory(serve):
+    async def scenario() -> None:
+        small = serve("--memory-bytes", "32Mi", "--wait-seconds", "5")
+        async with (
+            TensorClient("127.0.0.1", small.port) as client,
+            TensorClient("127.0.0.1", small.port, shared=False) as another,
+        ):
+            for turn in range(3):
+                await client.stream_tensors(_numbers(seed=turn)[::2])
+                await client.receive_tensors(1, {"shape": "1024,1024", "dtype": "float16"})
+            assert (await another.send_tensors(np.ones(32 * MIB, np.uint8))).success
+
+    asyncio.run(scenario())
+
+
+def test_tensors_that_were_sent_and_dropped_take_no_descriptors(server):
+    async def scenario() -> None:
+        async with TensorClient("127.0.0.1", server.port) as client:
+            await client.send_tensors(empty((10, 10)))
+            before = _descriptors_of(os.getpid())
+            for _ in range(100):
+                await client.send_tensors(empty((10, 10)))
+                assert _path(client) == SHARED
+            gc.collect()
+            assert _descriptors_of(os.getpid()) <= before
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("method", ["send_tensors", "stream_tensors"])
+def test_a_call_whose_link_the_server_does_not_have_any_more_goes_over_grpc(server, method):
+    async def scenario() -> None:
+        async with TensorClient("127.0.0.1", server.port) as client:
+            await client.send_tensors(_numbers())
+            assert client._meeting
+            assert client._meeting._visit
+            client._meeting._visit.session = "00" * 32
+            await getattr(client, method)(_numbers())
+            assert _path(client) == GRPC
+
+    asyncio.run(scenario())
 
 
 def test_several_tensors_of_one_call_each_go_their_way(server):
@@ -376,11 +449,13 @@ def test_a_call_that_lies_about_shared_memory_is_refused_and_the_server_lives_on
             assert guest.link.lend(_numbers().view(np.uint8))
             described = {"shape": f"[{ELEMENTS}]", "dtype": "torch.float32", "size_bytes": str(4 * ELEMENTS)}
             chunk = TensorChunk(tensor_id="lie", total_chunks=1, is_last=True, metadata={**described, **metadata})
-            for session, expected in ((guest.session, says), ("00" * 32, "0 bytes"), ("", "0 bytes")):
+            lie, closed = grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.FAILED_PRECONDITION
+            cases = ((guest.session, lie, says), ("00" * 32, closed, CLOSED), ("", closed, CLOSED))
+            for session, code, expected in cases:
                 call = channel.stream_unary(SEND)(iter([chunk.encode()]), metadata=((SESSION_KEY, session),))
                 with pytest.raises(grpc.aio.AioRpcError) as refused:
                     await call
-                assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+                assert refused.value.code() is code
                 assert expected in (refused.value.details() or "")
             guest.close()
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from kpu.errors import UnsupportedTensor
-from kpu.tensors import Description, give, make_room, numpy_arrays, take, the_torch
+from kpu.tensors import Description, can_give, give, make_room, numpy_arrays, take, the_torch
 
 NUMPY_DTYPES = [np.dtype(code) for code in "?bhilqBHILQefdFD"]
 
@@ -145,9 +145,18 @@ def test_an_exporter_that_breaks_its_promise_is_refused():
 
 @pytest.mark.skipif("ml_dtypes" in sys.modules, reason="numpy has these dtypes here")
 @pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "complex32", "uint4"])
-def test_a_dtype_that_numpy_lacks_is_refused_before_its_bytes_are_fetched(dtype):
+def test_a_dtype_that_numpy_lacks_has_bytes_and_no_array(dtype):
+    description = Description((2,), dtype)
+    room = make_room(description)
+    room[:] = 7
     with pytest.raises(UnsupportedTensor, match="install torch"):
-        numpy_arrays.refuse_what_numpy_lacks(dtype)
+        numpy_arrays.put_together(description, room)
     if the_torch() is None:
+        assert not can_give(description)
         with pytest.raises(UnsupportedTensor, match="install torch"):
-            make_room(Description((2,), dtype))
+            give(description, room)
+
+
+def test_what_was_taken_can_be_taken_again():
+    taken = take(np.arange(3))
+    assert take(taken) is taken

@@ -1,15 +1,17 @@
 """Chunks become the tensor they were cut from, in whatever order they come; what lies is refused before it costs."""
 
 import contextlib
+import tracemalloc
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kpu.errors import MalformedMessage, TooLarge, TransferFailed, UnsupportedTensor
+from kpu.errors import BypassClosed, MalformedMessage, TooLarge, TransferFailed, UnsupportedTensor
 from kpu.tensors import Description, make_room, take
-from kpu.wire.assembling import EARLY_CHUNKS_LIMIT, Assembler
+from kpu.wire.assembling import EARLY_BYTES_LIMIT, EARLY_CHUNKS_LIMIT, Assembler
+from kpu.wire.fields import length_header
 from kpu.wire.limits import Limits
 from kpu.wire.messages import TensorChunk
 from kpu.wire.splitting import split
@@ -150,8 +152,39 @@ def test_chunks_that_came_before_their_first_are_bounded():
         assemble(TensorChunk("t", number, b"a", 1000) for number in range(1, EARLY_CHUNKS_LIMIT + 2))
 
 
+def test_a_chunk_that_came_before_its_first_keeps_its_data_and_not_its_message():
+    assembler, padding = Assembler(LIMITS), bytes(4 << 20)
+    tracemalloc.start()
+    try:
+        for number in (1, 2, 3):
+            message = TensorChunk("t", number, b"ab", 4, metadata={"k": "v" * 60_000}).encode()
+            message += length_header(15, len(padding)) + padding
+            chunk = TensorChunk.decode(message)
+            assert assembler.needs_bytes(chunk, None) == 2
+            assembler.add(chunk, None)
+            del message, chunk
+        assert tracemalloc.get_traced_memory()[0] < 50_000
+    finally:
+        tracemalloc.stop()
+    assert assembler.early_bytes == 6
+    head = first(b"ab", 4)
+    description = assembler.announces(head)
+    assert assembler.needs_bytes(head, description) == 8
+    assert assembler.add(head, description)
+    assert assembler.early_bytes == 0
+
+
+def test_chunks_that_came_before_their_first_are_bounded_in_bytes():
+    large = bytes(EARLY_BYTES_LIMIT // 2)
+    assembler = Assembler(LIMITS)
+    for number in (1, 2):
+        assembler.add(TensorChunk("t", number, large, 9), None)
+    with pytest.raises(MalformedMessage, match=f"{EARLY_BYTES_LIMIT} bytes wait"):
+        assembler.add(TensorChunk("t", 3, b"a", 9), None)
+
+
 def test_what_refers_to_another_way_is_no_tensor_where_there_is_none():
-    with pytest.raises(MalformedMessage, match="its chunks have 0 bytes"):
+    with pytest.raises(BypassClosed, match="send the call again without it"):
         assemble([TensorChunk("t", total_chunks=1, metadata={**first().metadata, "shared.region": "1"})])
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
+from importlib import import_module
 
 import msgspec
 
@@ -12,6 +13,9 @@ from tessera.errors import TesseraError
 Run = Callable[[Sequence[str], float], Awaitable[tuple[int, str]]]
 """Run a command in the container for so many seconds at most; its exit code and what it printed."""
 MOST_SHOWN = 200
+GRPC_PROBES = "tessera.embedded.runtime.grpc_probes"
+"""Most pods are not asked so, and gRPC takes longer to load than all else: it is loaded by the first that is, beside
+the event loop and not in the time of that probe."""
 
 
 class Timing(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -50,6 +54,8 @@ class Checker:
 
     async def check(self, probe: Frozen) -> str:
         timeout_s = float(probe.get("timeoutSeconds") or 1)
+        if "grpc" in probe:
+            await asyncio.to_thread(import_module, GRPC_PROBES)
         try:
             async with asyncio.timeout(timeout_s):
                 return await self.ask(probe, timeout_s)
@@ -115,7 +121,6 @@ async def watch(probe: Frozen, check: Callable[[], Awaitable[bool]], hear: Calla
 
 
 async def _ask_health(address: str, asked: Frozen, timeout_s: float) -> str:
-    """Most pods are not asked so, and gRPC takes longer to load than all else: it is loaded by the first that is."""
     from tessera.embedded.runtime.grpc_probes import ask_health
 
     return await ask_health(address, asked["port"], asked.get("service") or "", timeout_s)

@@ -2,13 +2,14 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import grpc
 import pytest
 
 from tessera.embedded.runtime.grpc_probes import ask_health
+from tessera.embedded.runtime.probes import Checker
 
 pytestmark = pytest.mark.asyncio
 HOST = "127.0.0.1"
@@ -101,7 +102,9 @@ async def test_nobody_there_is_told_and_heals_when_somebody_comes():
     await server.stop(0)
 
 
-async def test_a_server_that_says_nothing_is_not_waited_for_forever():
+@asynccontextmanager
+async def silence() -> AsyncIterator[int]:
+    """The port of a server that takes connections and says nothing."""
     over = asyncio.Event()
 
     async def say_nothing(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -109,8 +112,23 @@ async def test_a_server_that_says_nothing_is_not_waited_for_forever():
         writer.close()
 
     server = await asyncio.start_server(say_nothing, HOST, 0)
-    port = server.sockets[0].getsockname()[1]
-    said = await ask_health(HOST, port, "", 0.3)
-    over.set()
-    server.close()
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        over.set()
+        server.close()
+
+
+async def test_a_server_that_says_nothing_is_not_waited_for_forever():
+    async with silence() as port:
+        said = await ask_health(HOST, port, "", 0.3)
     assert said == "timeout: health rpc did not complete within 0.3s"
+
+
+async def test_a_probe_that_runs_out_of_time_says_so_in_the_words_of_grpc():
+    async def run(_command: Sequence[str], _timeout_s: float) -> tuple[int, str]:
+        return 0, ""
+
+    async with silence() as port:
+        said = await Checker({}, HOST, run).check({"grpc": {"port": port}, "timeoutSeconds": 1})
+    assert said == "timeout: health rpc did not complete within 1s"

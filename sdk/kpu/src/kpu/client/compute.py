@@ -1,12 +1,9 @@
 """A Compute: a tensor server in the cluster, made, waited for, talked to and removed by one object."""
 
 import asyncio
-import concurrent.futures
 import copy
-import math
-import time
 import warnings
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -15,12 +12,13 @@ from kubernetes import client
 from kpu.client.benchmark import Benchmark, measure
 from kpu.client.cluster import current_cluster
 from kpu.client.computes import Computes
+from kpu.client.deadlines import Deadline
 from kpu.client.deleting import DEFAULT_GRACE_S, check_grace, delete_and_wait
 from kpu.client.intent import INTENT, Intent, check_host, check_port, check_suspend
 from kpu.client.line import Line
 from kpu.client.models import KpuV1alpha1Compute
 from kpu.client.tensor_client import TensorClient
-from kpu.client.threads import arrival, in_thread, post, start
+from kpu.client.threads import arrival, in_thread, is_in_event_loop, post, start, wait_for
 from kpu.client.transfers import LastTransfer
 from kpu.client.verdicts import IsDeleted, IsSuspended, Ready, judge
 from kpu.client.waiting import Tell, Wait, refusal
@@ -32,6 +30,7 @@ BLOCKED_S = 2.0
 LAZY_READY_S = 60.0
 """For a transfer by someone who has not waited for `ready()`."""
 LOOK_S = 10.0
+LEAST_S = 0.2
 
 T = TypeVar("T")
 
@@ -86,7 +85,8 @@ class Compute:
         self._computes: Computes | None = None
         self._resource: KpuV1alpha1Compute | None = None
         self._making = start(lambda: self._make(suspend))
-        _wait_for(self._making)
+        if wait_for(self._making, BLOCKED_S if is_in_event_loop() else None):
+            self._making.result()
 
     @property
     def name(self) -> str:
@@ -112,23 +112,16 @@ class Compute:
         Raises ReadyTimeout (a TimeoutError), ComputeFailed for what waiting cannot better, Suspended, ComputeDeleted,
         or Unreachable. Each says why.
         """
-        until_s = math.inf if timeout is None else time.monotonic() + timeout
-        await self._made_within(timeout)
-        await self._outlive_predecessor(timeout)
-        left_s = None if timeout is None else max(until_s - time.monotonic(), 0)
-        wait = Wait(self._cluster, self.name, left_s, self._tell(), self._told)
-        try:
-            live = await in_thread(wait.until_ready)
-        finally:
-            wait.given_up.set()
-        self._notice(live)
-        await self._line.open(live, self._cluster, until_s)
+        await self._connect(Deadline.after(timeout))
         return self
 
     def is_ready(self) -> bool:
-        """Asks the API server."""
-        self._making.result(LOOK_S)
-        live = self._cluster.get(self.name, LOOK_S)
+        """Asks the API server. Within a running event loop it is given two seconds to answer, and else ten."""
+        deadline = Deadline.after(BLOCKED_S if is_in_event_loop() else LOOK_S)
+        if not wait_for(self._making, deadline.left_s):
+            raise self._too_late(deadline)
+        self._making.result()
+        live = self._cluster.get(self.name, deadline.left_s)
         if live is None:
             return False
         self._notice(live)
@@ -209,33 +202,51 @@ class Compute:
     async def _made(self) -> None:
         await arrival(self._making)
 
-    async def _made_within(self, timeout: float | None) -> None:
-        if self._making.done():
-            return self._making.result()
+    async def _connect(self, deadline: Deadline) -> TensorClient:
+        await self._answered(self._made(), deadline)
+        await self._outlive_predecessor(deadline)
+        wait = Wait(self._cluster, self.name, deadline, self._tell(), self._told)
         try:
-            await asyncio.wait_for(self._made(), timeout)
-        except TimeoutError:
-            raise ReadyTimeout(
-                f"Compute {self.name} was not ready within {timeout:g} s: the API server has not answered its apply yet"
-            ) from None
+            live = await in_thread(wait.until_ready)
+        finally:
+            wait.given_up.set()
+        self._notice(live)
+        try:
+            return await self._line.open(live, self._cluster, deadline)
+        except ServerGone as error:
+            await self._raise_what_became_of_it(error)
+            raise
 
-    async def _outlive_predecessor(self, timeout: float | None) -> None:
+    async def _answered(self, apply: Coroutine[Any, Any, None], deadline: Deadline) -> None:
+        """One that is done already takes no time, so it is fine to have none."""
+        try:
+            async with asyncio.timeout(None if deadline.timeout_s is None else max(deadline.left_s, LEAST_S)):
+                await apply
+        except TimeoutError:
+            raise self._too_late(deadline) from None
+
+    def _too_late(self, deadline: Deadline) -> ReadyTimeout:
+        return ReadyTimeout(
+            f"Compute {self.name} was not ready within {deadline}: the API server has not answered its apply yet"
+        )
+
+    async def _outlive_predecessor(self, deadline: Deadline) -> None:
         """An apply to a Compute that is being deleted is lost with it: make another once it is gone."""
         met = self._resource
         if met is None or met.metadata.deletion_timestamp is None:
             return
         suspend = bool(met.spec.suspend)
-        wait = Wait(self._cluster, self.name, timeout)
+        wait = Wait(self._cluster, self.name, deadline)
         try:
             is_gone = await in_thread(lambda: wait.until_gone(met.metadata.uid))
         finally:
             wait.given_up.set()
         if not is_gone:
             raise ReadyTimeout(
-                f"An earlier Compute {self._full_name} is still being deleted after {timeout:g} s: wait longer, or "
+                f"An earlier Compute {self._full_name} is still being deleted after {deadline}: wait longer, or "
                 "look at its finalizers"
             )
-        await in_thread(lambda: self._make(suspend))
+        await self._answered(in_thread(lambda: self._make(suspend)), deadline)
 
     async def _apply_again(self, *, suspend: bool) -> None:
         """The whole intent: what an apply leaves out is taken away."""
@@ -264,15 +275,11 @@ class Compute:
         return lambda reason, message: post(loop, lambda: on_event(reason, message))
 
     async def _use(self, transfer: Callable[[TensorClient], Awaitable[T]]) -> T:
-        if self._line.client is None:
-            await self.ready(LAZY_READY_S)
-        server = self._line.client
-        if server is None:
-            raise refusal(self._full_name, IsSuspended())
+        server = self._line.client or await self._connect(Deadline.after(LAZY_READY_S))
         try:
             return await transfer(server)
         except (ServerGone, Unauthenticated) as error:
-            await self._line.close()
+            self._line.drop(server)
             await self._raise_what_became_of_it(error)
             raise
 
@@ -285,15 +292,3 @@ class Compute:
         verdict = IsDeleted() if live is None else judge(live)
         if isinstance(verdict, IsDeleted | IsSuspended):
             raise refusal(self._full_name, verdict) from error
-
-
-def _wait_for(making: concurrent.futures.Future[None]) -> None:
-    """To its end, or within a running event loop for a while; what is not done by then is awaited by others."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        making.result()
-    else:
-        concurrent.futures.wait([making], BLOCKED_S)
-        if making.done():
-            making.result()

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from kubernetes import client
 
 from kpu.client.api import DEADLINE_S, Api, Object, names_an_object, status_of
 from kpu.client.models import API_VERSION, KpuV1alpha1Compute
+from kpu.errors import Unreachable
 
 MANAGER = "kpu-python-client"
 GONE = 404
@@ -17,6 +19,9 @@ FORBIDDEN = 403
 CONFLICT = 409
 GRACE = "compute.kpu.dev/deletion-grace-seconds"
 FINALIZER = "compute.kpu.dev/deletion"
+SERVER = "kpu-torch-server"
+"""What every operator names the pods of a Compute after."""
+PORT_NAME = "grpc"
 UPDATES = 5
 """How often a write that others came before is tried again."""
 
@@ -29,6 +34,13 @@ class Event(NamedTuple):
     reason: str
     message: str
     key: tuple[Any, ...]
+
+
+class PodPort(NamedTuple):
+    """A port of a pod, which has this path on the API server."""
+
+    path: str
+    port: int
 
 
 class Computes:
@@ -108,35 +120,45 @@ class Computes:
                     raise
             return
 
-    def secret(self, name: str) -> dict[str, bytes]:
+    def secret(self, name: str, deadline_s: float = DEADLINE_S) -> dict[str, bytes]:
         """What is in it; nothing if there is none or we may not read it."""
-        found = self._read_if_allowed(f"{self._core}/secrets/{name}", {})
+        found = self._read_if_allowed(f"{self._core}/secrets/{name}", {}, deadline_s)
         data: Mapping[str, str] = found.get("data") or {}
         return {key: _decoded(text) for key, text in data.items()}
 
-    def pods(self, name: str) -> Sequence[Object]:
-        """Of the Compute of this name; none if we may not read them."""
-        selector = {"labelSelector": f"app.kubernetes.io/instance={name}"}
-        return self._read_if_allowed(f"{self._core}/pods", selector).get("items") or ()
+    def pods(self, name: str, deadline_s: float = DEADLINE_S) -> Sequence[Object] | None:
+        """Of the Compute of this name; None if we may not read them. Others may have an instance of that name too."""
+        selector = {"labelSelector": f"app.kubernetes.io/name={SERVER},app.kubernetes.io/instance={name}"}
+        return self._read_if_allowed(f"{self._core}/pods", selector, deadline_s).get("items")
 
-    def events(self, name: str, since: datetime | None) -> Sequence[Event]:
+    def events(self, name: str, since: datetime | None, deadline_s: float = DEADLINE_S) -> Sequence[Event]:
         """About the Compute, its StatefulSet and its pod, oldest first; none if we may not read them.
 
         `since` is when the Compute was made: what is older was about another one of the same name.
         """
-        found: Sequence[Object] = self._read_if_allowed(f"{self._core}/events", {}).get("items") or ()
-        about = (name, f"{name}-0")
-        mine = (read_event(event) for event in found if event.get("involvedObject", {}).get("name") in about)
+        until_s = time.monotonic() + deadline_s
+        mine = [event for about in (name, f"{name}-0") for event in self._events_about(about, until_s)]
         return sorted((one for one in mine if since is None or one.when >= since), key=lambda one: one.when)
 
-    def pod_path(self, name: str) -> str:
-        """Of the pod that runs now; its usual name where that cannot be looked up."""
-        running = [pod for pod in self.pods(name) if pod.get("status", {}).get("phase") == "Running"]
-        return f"{self._core}/pods/{running[0]['metadata']['name'] if running else f'{name}-0'}"
+    def server_of(self, name: str, usual_port: int) -> PodPort:
+        """The pod that runs now, and where it serves; what is usual where that may not be looked up."""
+        pods = self.pods(name)
+        if pods is None:
+            return PodPort(f"{self._core}/pods/{name}-0", usual_port)
+        running = [pod for pod in pods if pod.get("status", {}).get("phase") == "Running"]
+        if not running:
+            raise Unreachable(f"Compute {self.namespace}/{name} has no pod that runs")
+        return PodPort(f"{self._core}/pods/{running[0]['metadata']['name']}", _port_of(running[0]) or usual_port)
 
-    def _read_if_allowed(self, path: str, query: dict[str, str]) -> Object:
+    def _events_about(self, involved: str, until_s: float) -> Iterator[Event]:
+        selector = {"fieldSelector": f"involvedObject.name={involved}"}
+        left_s = max(until_s - time.monotonic(), 0.0)
+        found = self._read_if_allowed(f"{self._core}/events", selector, left_s)
+        return (read_event(event) for event in found.get("items") or ())
+
+    def _read_if_allowed(self, path: str, query: dict[str, str], deadline_s: float) -> Object:
         try:
-            return self.api.get(path, query)
+            return self.api.get(path, query, deadline_s)
         except client.ApiException as error:
             if status_of(error) in (GONE, FORBIDDEN):
                 return {}
@@ -148,6 +170,12 @@ def _decoded(text: str) -> bytes:
         return base64.b64decode(text, validate=True)
     except binascii.Error:
         return b""
+
+
+def _port_of(pod: Object) -> int | None:
+    """Where its server listens: that of its Service may be another."""
+    ports = [port for container in pod.get("spec", {}).get("containers", ()) for port in container.get("ports") or ()]
+    return next((port["containerPort"] for port in ports if port.get("name") == PORT_NAME), None)
 
 
 def read_event(document: Object) -> Event:

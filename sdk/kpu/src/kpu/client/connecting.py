@@ -2,11 +2,20 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kpu.client.api import DEADLINE_S
 from kpu.client.channels import Trust
 from kpu.client.computes import Computes
-from kpu.client.endpoints import Endpoint, candidates, first_that_answers, is_in_cluster, service_name
+from kpu.client.deadlines import Deadline
+from kpu.client.endpoints import (
+    PROBE_S,
+    Endpoint,
+    candidates,
+    first_that_answers,
+    is_in_cluster,
+    service_name,
+)
 from kpu.client.models import KpuV1alpha1Compute
 from kpu.client.port_forward import PortForward
 from kpu.client.tensor_client import TensorClient
@@ -14,7 +23,12 @@ from kpu.errors import Unreachable
 
 PAUSE_S = 0.5
 FORWARD_S = 5.0
-"""For a health check through the API server, which is slower than a direct one."""
+"""For a health check through a port that is forwarded, which is slower than a direct one."""
+LEAST_S = 0.5
+"""What each step gets even of a caller who has no time: something that is there answers within that."""
+
+Found = tuple["Route | None", Mapping[Endpoint, str]]
+"""A route, and why what else was tried is none."""
 
 
 @dataclass(frozen=True)
@@ -38,46 +52,76 @@ class Route:
             self.forward.close()
 
 
-def access_to(compute: KpuV1alpha1Compute, computes: Computes) -> Access:
-    """The token and certificates that the cluster keeps for this Compute, as far as we may read them."""
-    token = computes.secret(f"{compute.metadata.name}-token").get("token", b"").decode().strip()
-    gateway = (("compute-id", f"{compute.metadata.namespace}/{compute.metadata.name}"),)
-    return Access(token or None, _trust(compute, computes), gateway)
+@dataclass(frozen=True)
+class Attempt:
+    """To get to one Compute, as it was when it was last read, in what time is left."""
 
+    compute: KpuV1alpha1Compute
+    computes: Computes
+    deadline: Deadline
 
-def _trust(compute: KpuV1alpha1Compute, computes: Computes) -> Trust:
-    secret_name = (compute.spec.tls or {}).get("secretName")
-    if not secret_name:
-        return None
-    secret = computes.secret(secret_name)
-    return secret.get("ca.crt") or secret.get("tls.crt") or True
+    @property
+    def name(self) -> str:
+        return self.compute.metadata.name
 
+    def access(self) -> Access:
+        """The token and certificates that the cluster keeps for this Compute, as far as we may read them."""
+        token = self._secret(f"{self.name}-token").get("token", b"").decode(errors="replace").strip()
+        gateway = (("compute-id", f"{self.compute.metadata.namespace}/{self.name}"),)
+        return Access(token or None, self._trust(), gateway)
 
-def chosen_route(compute: KpuV1alpha1Compute, host: str, port: int) -> Route:
-    """The user knows better: nothing is tried."""
-    return Route(Endpoint(host, port, service_name(compute)))
+    def route(self, access: Access, host: str | None, port: int) -> Route:
+        """Whatever answers first in the order of preference. Endpoints may lag behind readiness, so it tries again."""
+        attempt = self
+        while True:
+            route, why = attempt._chosen(access, host, port) if host else attempt._found(access, port)
+            if route is not None:
+                return route
+            if self.deadline.left_s <= PAUSE_S:
+                raise Unreachable(_nowhere(attempt.compute, why))
+            time.sleep(PAUSE_S)
+            live = self.computes.get(self.name, self._share(DEADLINE_S))
+            attempt = replace(self, compute=live or attempt.compute)
 
+    def still_leads_there(self, route: Route, access: Access) -> bool:
+        within_s = PROBE_S if route.forward is None else FORWARD_S
+        answering, _ = first_that_answers([route.endpoint], access.metadata, access.tls, self._share(within_s))
+        return answering is not None
 
-def find_route(compute: KpuV1alpha1Compute, computes: Computes, access: Access, port: int, until_s: float) -> Route:
-    """Whatever answers first in the order of preference. Endpoints may lag behind readiness, so it tries again."""
-    name = compute.metadata.name
-    while True:
-        known = candidates(compute, port)
-        endpoint, why = first_that_answers(known, access.metadata, access.tls)
-        if endpoint is not None:
-            return Route(endpoint)
-        if not is_in_cluster():
-            forward = PortForward(computes.api, lambda: computes.pod_path(name), known[0].port if known else port)
-            local = Endpoint(forward.host, forward.port, service_name(compute))
-            answering, trouble = first_that_answers([local], access.metadata, access.tls, FORWARD_S)
-            if answering is not None:
-                return Route(local, forward)
+    def _chosen(self, access: Access, host: str, port: int) -> Found:
+        """The user knows better: nothing else is tried."""
+        chosen = Endpoint(host, port, service_name(self.compute), is_chosen=True)
+        answering, why = first_that_answers([chosen], access.metadata, access.tls, self._share(FORWARD_S))
+        return Route(chosen) if answering else None, why
+
+    def _found(self, access: Access, port: int) -> Found:
+        known = candidates(self.compute, port)
+        endpoint, why = first_that_answers(known, access.metadata, access.tls, self._share(PROBE_S))
+        if endpoint is not None or is_in_cluster():
+            return Route(endpoint) if endpoint else None, why
+        route, trouble = self._forwarded(access, known[0].port if known else port)
+        return route, {**why, **trouble}
+
+    def _forwarded(self, access: Access, usual_port: int) -> Found:
+        forward = PortForward(self.computes.api, lambda: self.computes.server_of(self.name, usual_port))
+        local = Endpoint(forward.host, forward.port, service_name(self.compute))
+        answering, trouble = first_that_answers([local], access.metadata, access.tls, self._share(FORWARD_S))
+        if answering is None:
             forward.close()
-            why = {**why, **trouble}
-        if time.monotonic() + PAUSE_S >= until_s:
-            raise Unreachable(_nowhere(compute, why))
-        time.sleep(PAUSE_S)
-        compute = computes.get(name) or compute
+        return Route(local, forward) if answering else None, trouble
+
+    def _trust(self) -> Trust:
+        secret_name = (self.compute.spec.tls or {}).get("secretName")
+        if not secret_name:
+            return None
+        secret = self._secret(secret_name)
+        return secret.get("ca.crt") or secret.get("tls.crt") or True
+
+    def _secret(self, name: str) -> dict[str, bytes]:
+        return self.computes.secret(name, self._share(DEADLINE_S))
+
+    def _share(self, most_s: float) -> float:
+        return self.deadline.share(most_s, LEAST_S)
 
 
 def open_client(route: Route, access: Access) -> TensorClient:

@@ -4,12 +4,15 @@ import logging
 from typing import Any
 
 from kpu.client.computes import Computes
+from kpu.client.deadlines import Deadline
 from kpu.client.verdicts import explains_itself
 from kpu.client.waiting import Wait
 from kpu.errors import InvalidCompute
 
 DEFAULT_GRACE_S = 30
 """What Kubernetes gives a pod by itself."""
+LONGEST_GRACE_S = 2**31 - 1
+"""As much as the API has room for."""
 MARGIN_S = 30
 """How much longer than its grace a Compute may take to go before we stop looking."""
 
@@ -17,9 +20,10 @@ log = logging.getLogger("kpu.client")
 
 
 def check_grace(name: str, seconds: Any) -> int:
-    if isinstance(seconds, bool) or not isinstance(seconds, int) or seconds < 0:
+    if isinstance(seconds, bool) or not isinstance(seconds, int) or not 0 <= seconds <= LONGEST_GRACE_S:
         raise InvalidCompute(
-            f"Compute {name}: grace_period_seconds is {seconds!r}, expected a whole number of seconds, 0 or more"
+            f"Compute {name}: grace_period_seconds is {seconds!r}, expected a whole number of seconds from 0 to "
+            f"{LONGEST_GRACE_S}"
         )
     return seconds
 
@@ -39,5 +43,5 @@ def delete_and_wait(computes: Computes, name: str, grace_period_seconds: int) ->
     if not computes.delete(name, grace_period_seconds, "Background" if is_left_to_operator else "Foreground"):
         return
     patience_s = grace_period_seconds + MARGIN_S
-    if not Wait(computes, name, patience_s).until_gone(found.metadata.uid):
+    if not Wait(computes, name, Deadline.after(patience_s)).until_gone(found.metadata.uid):
         log.warning("Compute %s/%s is still being deleted after %s s", computes.namespace, name, patience_s)

@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 
-from kpu.client.channels import Trust, credentials, target
+from kpu.client.channels import CLUSTER_DOMAIN, Trust, credentials, refuse_forked_child, route_options, target
 from kpu.client.models import KpuV1alpha1Compute
 
 PROBE_S = 1.0
@@ -23,11 +23,12 @@ _SERVING = b"\x08\x01"
 
 @dataclass(frozen=True)
 class Endpoint:
-    """`server_name` is whom its certificate must be about, if it has one."""
+    """`server_name` is whom its certificate must be about, if it has one; `is_chosen` is one that the user named."""
 
     host: str
     port: int
     server_name: str
+    is_chosen: bool = False
 
     @property
     def target(self) -> str:
@@ -44,7 +45,7 @@ def candidates(compute: KpuV1alpha1Compute, port: int) -> Sequence[Endpoint]:
 
 
 def service_name(compute: KpuV1alpha1Compute) -> str:
-    return f"{compute.metadata.name}.{compute.metadata.namespace}.svc.cluster.local"
+    return f"{compute.metadata.name}.{compute.metadata.namespace}.svc{CLUSTER_DOMAIN}"
 
 
 def is_in_cluster() -> bool:
@@ -68,24 +69,31 @@ class Probe:
     """A health check under way."""
 
     def __init__(self, endpoint: Endpoint, metadata: Sequence[tuple[str, str]], tls: Trust, within_s: float) -> None:
+        self._endpoint = endpoint
         self._channel = _channel(endpoint, tls)
         channel: Any = self._channel
         self._call = channel.unary_unary(_CHECK).future(_REQUEST, timeout=within_s, metadata=tuple(metadata))
 
     def trouble(self) -> str | None:
-        """Why it is not to be used; None if it is. A server without health checks, as the first ones were, is."""
+        """Why it is not to be used; None if it is.
+
+        The first servers had no health checks. One that the user named may be such, as he knows whom he trusts.
+        """
         try:
             answer: bytes = self._call.result()
         except grpc.RpcError as error:
             code: Any = self._call.code()
-            return None if code is grpc.StatusCode.UNIMPLEMENTED else f"{code.name}: {self._call.details() or error}"
+            if code is grpc.StatusCode.UNIMPLEMENTED and self._endpoint.is_chosen:
+                return None
+            return f"{code.name}: {self._call.details() or error}"
         finally:
             self._channel.close()
         return None if answer == _SERVING else "the server says that it is not serving"
 
 
 def _channel(endpoint: Endpoint, tls: Trust) -> grpc.Channel:
+    refuse_forked_child()
     trusted = credentials(tls)
     if trusted is None:
-        return grpc.insecure_channel(endpoint.target)
-    return grpc.secure_channel(endpoint.target, trusted, [("grpc.ssl_target_name_override", endpoint.server_name)])
+        return grpc.insecure_channel(endpoint.target, route_options(endpoint.host, None))
+    return grpc.secure_channel(endpoint.target, trusted, route_options(endpoint.host, endpoint.server_name))

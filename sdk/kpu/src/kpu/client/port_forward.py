@@ -18,6 +18,7 @@ from kubernetes.stream import ws_client
 from websocket import ABNF, WebSocketException
 
 from kpu.client.api import Api
+from kpu.client.computes import PodPort
 
 DATA, ERROR = b"\x00", b"\x01"
 PIECE = 256 * 1024
@@ -31,11 +32,9 @@ class PortForward:
 
     host = "127.0.0.1"
 
-    def __init__(self, api: Api, find_pod: Callable[[], str], pod_port: int) -> None:
-        """`find_pod` tells the pod's path on the API server."""
+    def __init__(self, api: Api, find_pod: Callable[[], PodPort]) -> None:
         self._api = api
         self._find_pod = find_pod
-        self._pod_port = pod_port
         self._relays = set[Relay]()
         self._lock = threading.Lock()
         self._listener = socket.create_server((self.host, 0))
@@ -78,7 +77,8 @@ class PortForward:
                     self._relays.discard(relay)
 
     def _open(self) -> Any:
-        scheme, *rest = urlsplit(f"{self._api.url}{self._find_pod()}/portforward?ports={self._pod_port}")
+        pod = self._find_pod()
+        scheme, *rest = urlsplit(f"{self._api.url}{pod.path}/portforward?ports={pod.port}")
         url = urlunsplit(["wss" if scheme == "https" else "ws", *rest])
         headers = {**self._api.headers(), "sec-websocket-protocol": PROTOCOL}
         official: Any = ws_client

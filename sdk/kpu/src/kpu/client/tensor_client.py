@@ -7,18 +7,20 @@ async with TensorClient("localhost", 50051) as client:
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from time import perf_counter
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeVar
 
 import grpc
 
-from kpu.client.channels import KEEPALIVE_SECONDS, Channels, Trust, target
-from kpu.client.statuses import as_failure
-from kpu.client.transfers import ENDED_BY_THE_SERVER, ChunkStream, LastTransfer, Transfer, exchange, expect
-from kpu.errors import InvalidRequest, TransferFailed
+from kpu.client.channels import KEEPALIVE_SECONDS, Channels, Trust
+from kpu.client.deadlines import Deadline
+from kpu.client.statuses import as_closed, as_failure
+from kpu.client.transfers import ENDED_BY_THE_SERVER, ChunkStream, LastTransfer, Transfer, exchange
+from kpu.errors import BypassClosed, InvalidRequest, TransferFailed
 from kpu.machine import keep_freed_memory, memory_bytes
+from kpu.sharing.allowance import Allowance
 from kpu.sharing.meeting import Meeting
+from kpu.sharing.rooms import IDLE_SECONDS, WarmRooms
 from kpu.tensors import refuse_unsupported, the_torch
 from kpu.wire.bypass import Bypass
 from kpu.wire.limits import Limits
@@ -69,13 +71,15 @@ class TensorClient:
                 f"chunk_size is {chunk_size}, expected {SMALLEST_CHUNK_BYTES} to {LARGEST_CHUNK_BYTES} bytes"
             )
         self.transfer = LastTransfer()
-        self._address = target(host, port)
-        self._channels = Channels(self._address, tls, keepalive, server_name)
-        self._metadata = tuple(metadata) + ((("authorization", f"Bearer {token}"),) if token else ())
+        self._channels = Channels(host, port, tls, keepalive, server_name)
+        self._address = self._channels.address
+        self._metadata = (*metadata, *_proof(token))
         self._chunk_bytes = chunk_size
         self._meeting = Meeting() if shared else None
         self._timeout = timeout
         self._limits = Limits(tensor_bytes=memory_bytes())
+        self._rooms = WarmRooms(Allowance(memory_bytes() // 8), when_idle=self._air_later)
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     async def send_tensors(self, *tensors: object) -> TensorResponse:
         """Send tensors for the server to keep. A tensor is sent as it is during the call."""
@@ -83,12 +87,12 @@ class TensorClient:
             refuse_unsupported(tensor)
 
         async def send(transfer: Transfer, start: Start) -> TensorResponse:
-            message = await transfer.lone_message(tensors)
+            message, rest = await transfer.lone_message(tensors)
             if message is not None:
                 call = start("unary_unary", "ReceiveTensors", message)
             else:
                 call = start("stream_unary", "ReceiveTensors")
-                await transfer.send(ChunkStream(call), tensors)
+                await transfer.send(ChunkStream(call), rest)
             response = TensorResponse.decode(await call)
             if not response.success:
                 raise TransferFailed(f"the server at {self._address} did not take the tensors: {response.message}")
@@ -105,7 +109,7 @@ class TensorClient:
 
         async def receive(transfer: Transfer, start: Start) -> list[Any]:
             call = start("unary_stream", "SendTensors", request)
-            return expect(count, await transfer.receive(ChunkStream(call)))
+            return await transfer.receive(ChunkStream(call), count)
 
         return await self._run(receive)
 
@@ -115,18 +119,17 @@ class TensorClient:
             refuse_unsupported(tensor)
 
         async def stream(transfer: Transfer, start: Start) -> list[Any]:
-            message = await transfer.lone_message(tensors)
+            message, rest = await transfer.lone_message(tensors)
             if message is not None:
-                received = await transfer.receive(ChunkStream(start("unary_stream", "StreamTensors", message)))
-            else:
-                received = await exchange(transfer, ChunkStream(start("stream_stream", "StreamTensors")), tensors)
-            return expect(len(tensors), received)
+                return await transfer.receive(ChunkStream(start("unary_stream", "StreamTensors", message)), 1)
+            return await exchange(transfer, ChunkStream(start("stream_stream", "StreamTensors")), rest)
 
         return await self._run(stream)
 
     async def close(self) -> None:
         """End the connection of this event loop. Tensors that were received stay what they are."""
         await self._channels.close()
+        self._rooms.clear()
         if self._meeting is not None and not self._channels.are_open:
             await self._meeting.close()
 
@@ -139,23 +142,51 @@ class TensorClient:
         await self.close()
 
     async def _run(self, use: Callable[[Transfer, Start], Awaitable[T]]) -> T:
-        """One call, from its start to its end, whichever that is. Cancelled with the task that waits for it.
+        """One call, made again without its bypass if that closes under it. Cancelled with the task that waits for it.
+
+        gRPC also cancels calls whose channel is closed. That nobody cancelled this task tells the two apart. To start a
+        call on such a channel is a usage error.
+        """
+        deadline = Deadline.after(self._timeout)
+        self._loop = asyncio.get_running_loop()
+        try:
+            channel = self._channels.here()
+            await _get_ready()
+            bypass = await self._find_bypass(channel)
+            try:
+                return await self._call(channel, use, bypass, deadline)
+            except BypassClosed:
+                if bypass is None:
+                    raise
+                return await self._call(channel, use, None, deadline)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise as_closed(self._address) from error
+        except grpc.aio.UsageError as error:
+            raise as_closed(self._address) from error
+
+    async def _call(
+        self,
+        channel: grpc.aio.Channel,
+        use: Callable[[Transfer, Start], Awaitable[T]],
+        bypass: Bypass | None,
+        deadline: Deadline,
+    ) -> T:
+        """From its start to its end, whichever that is.
 
         On the wire a stream of one message is a single message: a call that has just one is started as the cheaper
         kind, which the server cannot tell apart.
         """
-        await _get_ready()
-        began = perf_counter()
-        bypass = await self._find_bypass()
-        transfer = Transfer(self._chunk_bytes, self._limits, bypass)
+        transfer = Transfer(self._chunk_bytes, self._limits, bypass, self._rooms.make)
         metadata = self._metadata + (bypass.call_metadata if bypass else ())
-        channel = self._channels.here()
         call: Any = None
 
         def start(kind: Kind, method: str, *request: bytes) -> Any:
             nonlocal call
-            left = None if self._timeout is None else max(0.0, self._timeout - (perf_counter() - began))
-            call = getattr(channel, kind)(SERVICE + method)(*request, metadata=metadata, timeout=left)
+            left_s = None if deadline.timeout_s is None else deadline.left_s
+            call = getattr(channel, kind)(SERVICE + method)(*request, metadata=metadata, timeout=left_s)
             return call
 
         succeeded = False
@@ -164,6 +195,8 @@ class TensorClient:
             await self._raise_status_of(call)
             succeeded = True
         except ENDED_BY_THE_SERVER as error:
+            if call is None:
+                raise
             await self._raise_status_of(call)
             raise TransferFailed(f"the server at {self._address} ended the call before it had everything") from error
         finally:
@@ -174,15 +207,34 @@ class TensorClient:
             self.transfer.stats = transfer.stats()
         return done
 
-    async def _find_bypass(self) -> Bypass | None:
+    def _air_later(self) -> None:
+        """The memory of a tensor is let go of some time after the tensor, unless another one comes for it."""
+        try:
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._loop.call_later, IDLE_SECONDS, self._rooms.expire)
+        except RuntimeError:  # the loop has ended
+            self._rooms.clear()
+
+    async def _find_bypass(self, channel: grpc.aio.Channel) -> Bypass | None:
         if self._meeting is None:
             return None
-        return await self._meeting.bypass(self._channels.here(), self._metadata, self._timeout)
+        return await self._meeting.bypass(channel, self._metadata, self._timeout)
 
     async def _raise_status_of(self, call: Any) -> None:
         code: grpc.StatusCode = await call.code()
         if code is not grpc.StatusCode.OK:
             raise as_failure(code, await call.details(), self._address) from None
+
+
+def _proof(token: str | None) -> tuple[tuple[str, str], ...]:
+    """What shows a server that we may call it. A token that was read from a file has often a line's end, which is none
+    of it."""
+    bare = token.strip() if token else ""
+    if not (bare.isascii() and bare.isprintable()):
+        raise ValueError(
+            "the token has characters that no call can carry, expected printable ASCII; look at its source"
+        )
+    return (("authorization", f"Bearer {bare}"),) if bare else ()
 
 
 async def _get_ready() -> None:

@@ -29,6 +29,11 @@ def start(work: Callable[[], T]) -> concurrent.futures.Future[T]:
     return outcome
 
 
+def wait_for(outcome: concurrent.futures.Future[T], most_s: float | None) -> bool:
+    """Whether it came within that time. This blocks."""
+    return bool(concurrent.futures.wait([outcome], most_s).done)
+
+
 async def in_thread(work: Callable[[], T]) -> T:
     """What `work` returns or raises. Who cancels this gets control at once; the work itself is not stopped by that."""
     return await arrival(start(work))
@@ -41,6 +46,15 @@ async def arrival(outcome: concurrent.futures.Future[T]) -> T:
     outcome.add_done_callback(lambda _: post(loop, lambda: None if arrived.done() else arrived.set_result(None)))
     await arrived
     return outcome.result()
+
+
+def is_in_event_loop() -> bool:
+    """Whether whoever calls this would hold up an event loop by waiting."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def post(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:

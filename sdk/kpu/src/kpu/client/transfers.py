@@ -5,7 +5,7 @@ What takes long (compacting, copying from a device) is done in a thread; a chunk
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, cast
@@ -16,18 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kpu.errors import MalformedMessage
-from kpu.tensors import Taken, take
+from kpu.tensors import Description, Taken, make_room, take
 from kpu.tensors.torch_tensors import is_torch_tensor
-from kpu.wire.assembling import Assembler
-from kpu.wire.bypass import Bypass
+from kpu.wire.assembling import WORTH_A_THREAD_BYTES, Assembler
+from kpu.wire.bypass import Bypass, find_detour
 from kpu.wire.limits import Limits
 from kpu.wire.messages import TensorChunk
-from kpu.wire.splitting import refer, split
+from kpu.wire.splitting import bring_to_host, refer, split
+
+MakeRoom = Callable[[Description], NDArray[np.uint8]]
 
 GRPC = "grpc"
-# What takes longer than handing it to a thread does.
-WORTH_A_THREAD_BYTES = 1 << 20
-
 LONE_BYTES = 64 << 10
 ENDED_BY_THE_SERVER = (grpc.aio.AioRpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 
@@ -85,26 +84,27 @@ class Transfer:
     chunk_bytes: int
     limits: Limits
     bypass: Bypass | None
+    room: MakeRoom = make_room
     began: float = field(default_factory=perf_counter)
     _bytes: int = 0
     _copied: int = 0
     _paths: set[str] = field(default_factory=set[str])
 
-    async def lone_message(self, tensors: Sequence[object]) -> bytes | None:
+    async def lone_message(self, tensors: Sequence[object]) -> tuple[bytes | None, Sequence[object]]:
         """The one message of a single tensor that is small or goes by the bypass: it can be sent with the call itself.
 
-        None for any others.
+        None for any others, and beside it what there is to `send`: a tensor is not taken twice.
         """
         is_small = getattr(tensors[0], "nbytes", LONE_BYTES + 1) <= min(LONE_BYTES, self.chunk_bytes) if tensors else 0
         if len(tensors) != 1 or not (is_small or self.bypass):
-            return None
+            return None, tensors
         taken = await _taken(tensors[0])
         reference = await self._reference(uuid4().hex, taken)
         if reference is not None or not is_small:
-            return reference
-        size = taken.raw.nbytes
+            return reference, [taken]
+        message, size = next(split(uuid4().hex, taken, self.chunk_bytes)), taken.size_bytes
         self._count(size, 2 * size if taken.copied else size, bypassed=False)
-        return next(split(uuid4().hex, taken, self.chunk_bytes))
+        return message, [taken]
 
     async def send(self, stream: ChunkStream, tensors: Iterable[object]) -> None:
         """Write all tensors, and that there are no more."""
@@ -113,24 +113,25 @@ class Transfer:
             await self._send_one(stream, uuid4().hex, taken)
         await stream.done_writing()
 
-    async def receive(self, stream: ChunkStream) -> list[Any]:
-        """Every tensor that comes, in the order in which they began to."""
-        assembler = Assembler(self.limits, self.bypass)
+    async def receive(self, stream: ChunkStream, count: int) -> list[Any]:
+        """As many tensors as must come, in the order in which they began to."""
+        assembler = Assembler(self.limits, self.bypass, self.room)
         order: dict[str, int] = {}
         tensors: list[tuple[int, Any]] = []
         while (message := await stream.read()) is not grpc.aio.EOF:
             chunk = TensorChunk.decode(message)
             place = order.setdefault(chunk.tensor_id, len(order) + len(tensors))
+            if place >= count:
+                raise MalformedMessage(f"the server sent more than {count} tensors, expected {count}")
             arrived = assembler.add(chunk, assembler.announces(chunk))
             if arrived is None:
                 continue
             del order[chunk.tensor_id]
             self._count(arrived.raw.nbytes, 0 if arrived.bypassed else arrived.raw.nbytes, arrived.bypassed)
-            if arrived.description.device == "cpu" or arrived.raw.nbytes < WORTH_A_THREAD_BYTES:
-                tensors.append((place, arrived.tensor()))
-            else:
-                tensors.append((place, await asyncio.to_thread(arrived.tensor)))
+            tensors.append((place, await arrived.materialised(asyncio.to_thread)))
         assembler.finish()
+        if len(tensors) < count:
+            raise MalformedMessage(f"the server sent {len(tensors)} tensors, expected {count}")
         return [tensor for _, tensor in sorted(tensors, key=lambda placed: placed[0])]
 
     def stats(self) -> TransferStats:
@@ -138,26 +139,22 @@ class Transfer:
         return TransferStats(path, self._bytes, self._copied, perf_counter() - self.began)
 
     async def _send_one(self, stream: ChunkStream, tensor_id: str, taken: Taken) -> None:
-        size = taken.raw.nbytes
-        compacted = size if taken.copied else 0
         reference = await self._reference(tensor_id, taken)
         if reference is not None:
             await stream.write(reference)
             return
+        await bring_to_host(taken, asyncio.to_thread)
         for chunk in split(tensor_id, taken, self.chunk_bytes):
             await stream.write(chunk)
-        self._count(size, compacted + size, bypassed=False)
+        size = taken.size_bytes
+        self._count(size, 2 * size if taken.copied else size, bypassed=False)
 
     async def _reference(self, tensor_id: str, taken: Taken) -> bytes | None:
         """The one message of a tensor whose bytes go by the bypass, once they are there; None when they do not."""
-        if self.bypass is None:
-            return None
-        detour = self.bypass.offer_at_once(taken)
-        if detour is None and self.bypass.may_take(taken):
-            detour = await asyncio.to_thread(self.bypass.offer, taken)
+        detour = await find_detour(self.bypass, taken, asyncio.to_thread)
         if detour is None:
             return None
-        size = taken.raw.nbytes
+        size = taken.size_bytes
         self._count(size, detour.copied_bytes + (size if taken.copied else 0), bypassed=True)
         return refer(tensor_id, taken, detour.metadata)
 
@@ -167,16 +164,16 @@ class Transfer:
         self._paths.add(self.bypass.path if bypassed and self.bypass is not None else GRPC)
 
 
-async def exchange(transfer: Transfer, stream: ChunkStream, tensors: Iterable[object]) -> list[Any]:
+async def exchange(transfer: Transfer, stream: ChunkStream, tensors: Sequence[object]) -> list[Any]:
     """Send and receive at the same time: a server that answers before all has come must not wait for us.
 
     When the server ends the call, both sides of it fail, and the receiving one knows why.
     """
     sending = asyncio.create_task(transfer.send(stream, tensors))
-    receiving = asyncio.create_task(transfer.receive(stream))
+    receiving = asyncio.create_task(transfer.receive(stream, len(tensors)))
     try:
-        await asyncio.wait((sending, receiving), return_when=asyncio.FIRST_EXCEPTION)
-        if sending.done() and not isinstance(sending.exception(), ENDED_BY_THE_SERVER):
+        await asyncio.wait((sending, receiving), return_when=asyncio.FIRST_COMPLETED)
+        if sending.done() and not (sending.cancelled() or isinstance(sending.exception(), ENDED_BY_THE_SERVER)):
             sending.result()
         received = await receiving
         await sending
@@ -187,23 +184,23 @@ async def exchange(transfer: Transfer, stream: ChunkStream, tensors: Iterable[ob
     return received
 
 
-def expect(count: int, tensors: list[Any]) -> list[Any]:
-    if len(tensors) != count:
-        raise MalformedMessage(f"the server sent {len(tensors)} tensors, expected {count}")
-    return tensors
-
-
 async def _taken(tensor: Any) -> Taken:
+    if isinstance(tensor, Taken):
+        return tensor
     if getattr(tensor, "nbytes", WORTH_A_THREAD_BYTES) < WORTH_A_THREAD_BYTES or _lies_ready(tensor):
         return take(tensor)
     return await asyncio.to_thread(take, tensor)
 
 
 def _lies_ready(tensor: Any) -> bool:
-    """Whether a tensor is compact in the memory of this host, so that taking it copies nothing."""
+    """Whether taking a tensor copies nothing to or in this host: it is compact there, or fetched from a device later.
+
+    What is fetched comes after what the stream of this very thread does, so it is taken here.
+    """
     if isinstance(tensor, np.ndarray):
         array = cast("NDArray[Any]", tensor)
         return array.flags.c_contiguous and array.dtype.isnative
     if not is_torch_tensor(tensor):
         return False
-    return bool(tensor.is_cpu and tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg())
+    is_plain = tensor.is_cpu and tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
+    return bool(tensor.is_cuda or is_plain)

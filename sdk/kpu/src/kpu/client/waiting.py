@@ -6,15 +6,15 @@ read anew: what a watch missed is seen then. Only the caller's deadline ends the
 
 import math
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from kubernetes import client
 
 from kpu.client.api import DEADLINE_S, message_of, status_of
-from kpu.client.computes import FORBIDDEN, Computes
+from kpu.client.computes import FORBIDDEN, Computes, Event
+from kpu.client.deadlines import Deadline
 from kpu.client.models import KpuV1alpha1Compute
 from kpu.client.symptoms import diagnose
 from kpu.client.verdicts import Failed, IsDeleted, IsSuspended, Ready, Verdict, Waiting, explains_itself, judge
@@ -38,14 +38,13 @@ class Wait:
 
     computes: Computes
     name: str
-    timeout_s: float | None
+    deadline: Deadline
     tell: Tell | None = None
     told: set[tuple[Any, ...]] = field(default_factory=set[tuple[Any, ...]])
     """What was told already, also by an earlier wait."""
     given_up: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        self.until_s = math.inf if self.timeout_s is None else time.monotonic() + self.timeout_s
         self._why = Waiting("Pending", "nothing is known about it yet")
 
     def until_ready(self) -> KpuV1alpha1Compute:
@@ -59,7 +58,7 @@ class Wait:
             self._why = verdict
             self._tell_once(verdict.reason, verdict.message)
         raise ReadyTimeout(
-            f"Compute {self._full_name} was not ready within {self.timeout_s:.3g} s; the last known reason is "
+            f"Compute {self._full_name} was not ready within {self.deadline}; the last known reason is "
             f"{self._why}; wait longer with ready(timeout=...), or look at kubectl describe compute {self.name}"
         )
 
@@ -76,8 +75,8 @@ class Wait:
         if not isinstance(verdict, Waiting) or explains_itself(compute):
             return verdict
         try:
-            events = self.computes.events(self.name, since=compute.metadata.creation_timestamp)
-            return diagnose(self.computes.pods(self.name), events) or verdict
+            events = self._events(compute, DEADLINE_S)
+            return diagnose(self.computes.pods(self.name, self._request_s) or (), events) or verdict
         except client.ApiException as error:
             if _may_pass(error):
                 return verdict
@@ -88,11 +87,11 @@ class Wait:
         pause_s = PAUSE_S
         while not self.given_up.is_set():
             try:
-                found = self.computes.get(self.name, deadline_s=min(DEADLINE_S, max(self._left_s, PAUSE_S)))
+                found = self.computes.get(self.name, self._request_s)
                 if found is not None:
                     self._tell_events(found)
                 yield found
-                if found is None or self._left_s <= 0:
+                if found is None or self.deadline.has_passed:
                     return
                 yield from self._watch(found)
                 pause_s = PAUSE_S
@@ -102,34 +101,44 @@ class Wait:
                 self._why = Waiting("ApiServerUnreachable", message_of(error))
                 self._tell_once(self._why.reason, self._why.message)
                 pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
-            if self._left_s <= 0:
+            if self.deadline.has_passed:
                 return
-            self.given_up.wait(min(pause_s, self._left_s))
+            self.given_up.wait(self.deadline.share(pause_s))
 
     def _watch(self, found: KpuV1alpha1Compute) -> Iterator[KpuV1alpha1Compute]:
-        lasting_s = WATCH_S if explains_itself(found) and self.tell is None else LOOK_S
-        quiet_s = min(lasting_s + SILENCE_S, max(self._left_s, PAUSE_S))
+        lasting_s = math.ceil(self.deadline.share(WATCH_S if explains_itself(found) and self.tell is None else LOOK_S))
+        quiet_s = self.deadline.share(lasting_s + SILENCE_S, PAUSE_S)
         since = found.metadata.resource_version or ""
         try:
             for changed in self.computes.changes(self.name, since, lasting_s, quiet_s):
                 yield changed
-                if self.given_up.is_set() or self._left_s <= 0:
+                if self.given_up.is_set() or self.deadline.has_passed:
                     return
         except client.ApiException as error:
             if status_of(error) == FORBIDDEN:
-                self.given_up.wait(min(LOOK_S, max(self._left_s, 0)))
+                self.given_up.wait(self.deadline.share(LOOK_S))
             elif not _may_pass(error):
                 raise
 
     @property
-    def _left_s(self) -> float:
-        return self.until_s - time.monotonic()
+    def _request_s(self) -> float:
+        """What one question may take. There is always time for one."""
+        return self.deadline.share(DEADLINE_S, PAUSE_S)
+
+    def _events(self, compute: KpuV1alpha1Compute, most_s: float) -> Sequence[Event]:
+        within_s = self.deadline.share(most_s, PAUSE_S)
+        return self.computes.events(self.name, compute.metadata.creation_timestamp, within_s)
 
     def _tell_events(self, found: KpuV1alpha1Compute) -> None:
+        """Those who do not get to know them still get to know whether it is ready."""
         if self.tell is None:
             return
-        for event in self.computes.events(self.name, since=found.metadata.creation_timestamp):
-            self._tell_once(event.reason, event.message, event.key)
+        try:
+            for event in self._events(found, LOOK_S):
+                self._tell_once(event.reason, event.message, event.key)
+        except client.ApiException as error:
+            if not _may_pass(error):
+                raise
 
     def _tell_once(self, reason: str, message: str, key: tuple[Any, ...] = ()) -> None:
         known = (reason, message, *key)

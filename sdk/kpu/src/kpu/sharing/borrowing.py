@@ -1,13 +1,14 @@
 """The receiver's book: regions of the other side that are mapped here, and how many tensors lie in each.
 
 A mapping outlives the tensor that lay in it, because the sender fills the region again for the next one. It ends when
-the sender forgets the region and the last tensor is gone. Count and bytes are bounded: a peer cannot make us map, and
-so keep alive, more than it was told it may.
+the sender forgets the region and the last tensor is gone. Count and bytes are bounded, for one peer and for all of
+them: they cannot make us map, and so keep alive, more than that.
 """
 
 from dataclasses import dataclass, field
 
 from kpu.errors import MalformedMessage
+from kpu.sharing.allowance import Allowance
 from kpu.sharing.mappings import Bytes, view_again
 
 
@@ -20,7 +21,7 @@ class _Borrowed:
 
 @dataclass
 class Borrowing:
-    bytes_limit: int
+    allowance: Allowance
     regions_limit: int
     _regions: dict[int, _Borrowed] = field(default_factory=dict[int, _Borrowed])
 
@@ -29,11 +30,16 @@ class Borrowing:
         return sum(region.memory.nbytes for region in self._regions.values())
 
     def has_room_for(self, number: int, size: int) -> bool:
-        fits = len(self._regions) < self.regions_limit and self.mapped_bytes + size <= self.bytes_limit
-        return fits and number not in self._regions
+        """Whether one more may be mapped. If so it is counted, and must be entered or refused."""
+        return number not in self._regions and len(self._regions) < self.regions_limit and self.allowance.take(size)
 
     def enter(self, number: int, memory: Bytes) -> None:
+        """Note a region, for which there was room."""
         self._regions[number] = _Borrowed(memory)
+
+    def refuse(self, size: int) -> None:
+        """The region for which there was room is not mapped."""
+        self.allowance.give_back(size)
 
     def view(self, number: int, offset: int, nbytes: int) -> Bytes:
         """The bytes of one tensor, writable, where the sender put them."""
@@ -69,8 +75,12 @@ class Borrowing:
             self._drop_if_unused(number, region)
 
     def close(self) -> None:
-        self._regions.clear()
+        for number in list(self._regions):
+            self._drop(number)
 
     def _drop_if_unused(self, number: int, region: _Borrowed) -> None:
         if region.forgotten and region.tensors <= 0:
-            del self._regions[number]
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        self.allowance.give_back(self._regions.pop(number).memory.nbytes)

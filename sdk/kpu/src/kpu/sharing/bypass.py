@@ -16,16 +16,17 @@ from kpu.errors import MalformedMessage
 from kpu.sharing.greeting import SESSION_KEY
 from kpu.sharing.lender import Handover
 from kpu.sharing.link import Link
+from kpu.sharing.located import locate
 from kpu.sharing.mappings import Bytes
+from kpu.sharing.regions import PAGE
 from kpu.tensors import Taken, item_bytes
 from kpu.tensors.dtypes import dtype_name
-from kpu.wire.bypass import Detour
+from kpu.wire.bypass import REFERENCE, Detour
 
 PATH = "shared-memory"
-REGION, OFFSET, GIVEN, RETURNED = "shared.region", "shared.offset", "shared.given", "shared.returned"
+REGION, OFFSET, GIVEN, RETURNED = REFERENCE, "shared.offset", "shared.given", "shared.returned"
 TRUE = "true"
 LONGEST_NUMBER = 20
-SLACK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -61,18 +62,25 @@ class SharedMemory:
 
     def offer_at_once(self, taken: Taken) -> Detour | None:
         """What came in this call goes back without a copy, and so goes what lies in shared memory already."""
-        given = self._given.get(_span(taken.raw))
+        if taken.on_host is None:
+            return None
+        given = self._given.get(_span(taken.on_host))
         if given and given.view() is not None:
             self._link.give_back(given.region)
             return Detour({**_place(given.region, given.offset), RETURNED: TRUE}, 0)
-        return self._told(self._link.lend_at_once(taken.raw))
+        return None if _lies_askew(taken) else self._told(self._link.lend_at_once(taken.raw))
 
     def may_take(self, taken: Taken) -> bool:
         """Says at once whether `offer`, which may take long, is worth calling."""
-        return self._link.may_lend(taken.raw)
+        if taken.on_host is None:
+            return self._link.may_lend_written(taken.size_bytes)
+        return self._link.may_lend(taken.on_host) and not _lies_askew(taken)
 
     def offer(self, taken: Taken) -> Detour | None:
-        return self._told(self._link.lend(taken.raw))
+        """What lies on a device is written to shared memory by the device."""
+        if taken.on_host is None:
+            return self._told(self._link.lend_written(taken.size_bytes, taken.fetch_into))
+        return self._told(self._link.lend(taken.on_host))
 
     def _told(self, handover: Handover | None) -> Detour | None:
         if handover is None:
@@ -85,9 +93,6 @@ class SharedMemory:
         terms = {GIVEN: TRUE} if handover.copied else {}
         return Detour({**_place(handover.region, handover.offset), **terms}, handover.copied)
 
-    def recognises(self, metadata: Mapping[str, str]) -> bool:
-        return REGION in metadata
-
     def accept(self, metadata: Mapping[str, str], size_bytes: int) -> Bytes:
         """The bytes themselves, writable; the sender has its region back when the last tensor there is gone."""
         region, offset = _number(metadata, REGION), _number(metadata, OFFSET)
@@ -97,7 +102,7 @@ class SharedMemory:
         if metadata.get(RETURNED) == TRUE:
             return self._link.get_back(region, offset, size_bytes)
         view = self._link.borrow(region, offset, size_bytes)
-        if self.avoids_pinning and self._link.borrowed_size(region) > max(2 * size_bytes, size_bytes + SLACK_BYTES):
+        if self.avoids_pinning and self._link.borrowed_size(region) > max(2 * size_bytes, PAGE):
             return view.copy()
         if metadata.get(GIVEN) == TRUE:
             self._given[_span(view)] = _Given(weakref.ref(view), region, offset)
@@ -117,6 +122,12 @@ class SharedMemory:
 
 def _span(raw: Bytes) -> _Span:
     return _Span(raw.ctypes.data, raw.nbytes)
+
+
+def _lies_askew(taken: Taken) -> bool:
+    """Whether it lies in a region already, but between the places where its elements could begin."""
+    is_askew = taken.raw.ctypes.data % item_bytes(taken.description.dtype) != 0
+    return is_askew and locate(taken.raw) is not None
 
 
 def _place(region: int, offset: int) -> dict[str, str]:

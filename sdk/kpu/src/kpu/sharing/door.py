@@ -5,24 +5,27 @@ import socket
 import time
 
 from kpu.sharing.addresses import choose_address, listen, remove
+from kpu.sharing.allowance import Allowance
 from kpu.sharing.exchange import Exchange
 from kpu.sharing.greeting import Invitation, Nonces
-from kpu.sharing.lending import Allowance
-from kpu.sharing.limits import OWN_BYTES, Limits
+from kpu.sharing.limits import Limits
 from kpu.sharing.link import Link
 
 log = logging.getLogger(__name__)
 
 LINKS_LIMIT = 256
+# Who connects and does not say who he is makes way for the next: that takes others no more than a moment.
+STRANGERS_LIMIT = 16
 BREATH_S = 0.05
 
 
 class Door:
-    def __init__(self, address: str, listener: socket.socket, limits: Limits, allowance: Allowance) -> None:
+    def __init__(self, address: str, listener: socket.socket, limits: Limits, lending: Allowance) -> None:
         self.address = address
         self.open = True
         self.waits_to_write = False
-        self._listener, self._limits, self._allowance = listener, limits, allowance
+        self._listener, self._limits = listener, limits
+        self._lending, self._borrowing = lending, limits.borrowing()
         self._nonces = Nonces()
         self._links: dict[str, Link] = {}
         self._guests: list[Link] = []
@@ -43,6 +46,11 @@ class Door:
         """End the thread and all links; tensors that were received stay what they are."""
         self._exchange.close()
 
+    def part_with_idle(self) -> None:
+        """Give back the memory of regions that nobody uses, soon. Any thread may say so."""
+        for link in self._guests:
+            link.part_with_idle()
+
     def fileno(self) -> int:
         return self._listener.fileno()
 
@@ -55,9 +63,12 @@ class Door:
             log.warning("no connection for shared memory could be taken in: %s", error)
             time.sleep(BREATH_S)
             return
-        if len(self._guests) >= LINKS_LIMIT:
+        if sum(link.greeted for link in self._guests) >= LINKS_LIMIT:
             guest.close()
             return
+        strangers = [link for link in self._guests if link.open and not link.greeted]
+        if len(strangers) >= STRANGERS_LIMIT:
+            strangers[0].shut("others knock, and it does not say who it is")
         self._let_in(guest)
 
     def tend(self, now: float) -> float | None:
@@ -83,16 +94,20 @@ class Door:
                 self._links[nonce.hex()] = link
             return known
 
-        link = Link(guest, self._exchange.bell, self._limits, self._allowance, admits)
+        link = Link(guest, self._exchange.bell, self._limits, self._lending, self._borrowing, admits)
         self._guests.append(link)
         self._exchange.add(link)
 
 
-def open_door(setting: str | None = None, limits: Limits | None = None) -> Door | None:
-    """Listen for clients of this host; None, with a line in the log, where the system does not let us."""
+def open_door(setting: str | None = None, limits: Limits | None = None, within: Allowance | None = None) -> Door | None:
+    """Listen for clients of this host; None, with a line in the log, where the system does not let us.
+
+    What its links lend is taken of the sum `within` which it is to stay.
+    """
+    limits = limits or Limits()
     try:
         address = choose_address(setting)
-        return Door(address, listen(address), limits or Limits(), Allowance(OWN_BYTES))
+        return Door(address, listen(address), limits, limits.lending(within))
     except (OSError, ValueError) as error:
         log.warning("shared memory is off: %s", error)
         return None

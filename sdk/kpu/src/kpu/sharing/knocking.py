@@ -7,15 +7,15 @@ import socket
 from kpu.sharing.addresses import VARIABLE, seen_from_client, to_kernel
 from kpu.sharing.exchange import Exchange
 from kpu.sharing.greeting import Invitation
-from kpu.sharing.lending import Allowance
-from kpu.sharing.limits import OWN_BYTES, Limits
+from kpu.sharing.limits import Limits
 from kpu.sharing.link import Link
 from kpu.sharing.messages import LONGEST, BadMessage, Kind, Message, decode, encode
 
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 2.0
-_allowance = Allowance(OWN_BYTES)
+# Of all visits of this process.
+_lending, _borrowing = Limits().lending(), Limits().borrowing()
 
 
 class Visit:
@@ -24,7 +24,7 @@ class Visit:
     def __init__(self, sock: socket.socket, session: str, limits: Limits) -> None:
         self.session = session
         self._exchange = Exchange("kpu-shared-memory")
-        self.link = Link(sock, self._exchange.bell, limits, _allowance)
+        self.link = Link(sock, self._exchange.bell, limits, _lending, _borrowing)
         self._exchange.add(self.link)
         self._exchange.start()
 

@@ -12,13 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kpu.errors import MalformedMessage
-from kpu.sharing.lending import Allowance, Lending, Loan
+from kpu.sharing.allowance import Allowance
+from kpu.sharing.lending import Lending, Loan
 from kpu.sharing.limits import Limits
 from kpu.sharing.located import Place, locate
 from kpu.sharing.mappings import Bytes, view_again
 from kpu.sharing.messages import Kind, Message
 from kpu.sharing.pool import Pool
-from kpu.sharing.regions import Region, fill, make_region, page_in
+from kpu.sharing.regions import Region, Write, fill, have_filled, make_region, page_in
 from kpu.sharing.showing import Showing
 
 log = logging.getLogger(__name__)
@@ -31,12 +32,14 @@ PATIENCE_S_PER_BYTE = 20e-12  # a copy into fresh memory takes twenty times that
 class Handover:
     """Bytes that the other side can now view: in which region of ours, from where, and how many we copied for it.
 
-    A copy is given, and the other side may give it back; what was not copied stays the sender's own.
+    A copy is given, and the other side may give it back; what was not copied stays the sender's own. `turn` tells this
+    use of a region from others, earlier and later.
     """
 
     region: int
     offset: int
     copied: int
+    turn: int = 0
 
 
 class Lender:
@@ -56,12 +59,13 @@ class Lender:
     ) -> None:
         self._smallest, self._lock, self._offer, self._tell, self._wake = limits.smallest, lock, offer, tell, wake
         self._lending = Lending(Pool(limits.idle_bytes, limits.idle_seconds), allowance, limits.regions)
-        self._showing = Showing()
+        self._showing = Showing(allowance)
         self._numbers = itertools.count(1)
         self._to_page: deque[Loan] = deque()
         self._dropped: deque[int] = deque()
         self._back = threading.Condition(lock)
         self._closed = False
+        self._is_pressed = False
 
     def may_lend(self, data: Bytes) -> bool:
         return data.nbytes >= self._smallest or (data.nbytes > 0 and locate(data) is not None)
@@ -76,16 +80,20 @@ class Lender:
         place = locate(data)
         if place:
             return self._show(place)
-        if data.nbytes < self._smallest:
-            return None
-        loan = self._warm_region(data.nbytes) or self._fresh_region(data.nbytes)
-        return self._fill_and_offer(loan, data) if loan else None
+        return self._lend_filled(data.nbytes, lambda region: fill(region, data))
+
+    def may_lend_written(self, nbytes: int) -> bool:
+        return nbytes >= self._smallest
+
+    def lend_written(self, nbytes: int, write: Write) -> Handover | None:
+        """Bytes that `write` puts where it is told to, once."""
+        return self._lend_filled(nbytes, lambda region: have_filled(region, nbytes, write))
 
     def write_off(self, handover: Handover) -> None:
         """The call that was to tell the other side failed: whether it views these bytes, nobody knows."""
         with self._lock:
             self._showing.let_go(handover.region)
-            self._forget(self._lending.write_off(handover.region))
+            self._forget(self._lending.write_off(handover.region, handover.turn))
 
     def hold(self, number: int, offset: int, nbytes: int) -> Bytes:
         """View bytes that were lent and that the other side gives back, where they lie."""
@@ -100,6 +108,11 @@ class Lender:
         weakref.finalize(view, self._let_go, number).atexit = False
         return view
 
+    def part_with_idle(self) -> None:
+        """Somebody else needs the memory of regions that nobody uses. The thread of the exchange sees to it."""
+        self._is_pressed = True
+        self._wake()
+
     def _let_go(self, number: int) -> None:
         """Called by the garbage collector, which may come when the lock is taken: so it is only noted."""
         self._dropped.append(number)
@@ -110,19 +123,23 @@ class Lender:
         if known:
             return known
         number = next(self._numbers)
+        with self._lock:
+            if not self._showing.hold(number, place.region):
+                return None
         if not self._offer(number, place.region):
+            with self._lock:
+                self._showing.let_go(number)
             return None
         weakref.finalize(place.region, self._tell, Message(Kind.FORGET, number)).atexit = False
         with self._lock:
             self._showing.enter(number, place.region)
-        return self._show_known(place)
+        return Handover(number, place.offset, 0)
 
     def _show_known(self, place: Place) -> Handover | None:
         with self._lock:
             number = self._showing.number_of(place.region)
-            if number is None:
+            if number is None or not self._showing.hold(number, place.region):
                 return None
-            self._showing.hold(number, place.region)
         return Handover(number, place.offset, 0)
 
     def _warm_region(self, nbytes: int) -> Loan | None:
@@ -148,14 +165,20 @@ class Lender:
                 log.warning("no shared memory, a tensor goes over gRPC: %s", error)
                 return None
 
-    def _fill_and_offer(self, loan: Loan, data: Bytes) -> Handover | None:
-        handover = Handover(loan.number, 0, data.nbytes)
+    def _lend_filled(self, nbytes: int, fill_it: Callable[[Region], None]) -> Handover | None:
+        loan = (self._warm_region(nbytes) or self._fresh_region(nbytes)) if nbytes >= self._smallest else None
+        if loan is None:
+            return None
+        handover = Handover(loan.number, 0, nbytes, loan.turn)
         try:
-            fill(loan.region, data)
+            fill_it(loan.region)
         except OSError as error:
             log.warning("no shared memory, a tensor goes over gRPC: %s", error)
             self.write_off(handover)
             return None
+        except BaseException:
+            self.write_off(handover)
+            raise
         if loan.region.fd >= 0:
             if not self._offer(loan.number, loan.region):
                 self.write_off(handover)
@@ -187,7 +210,9 @@ class Lender:
         while self._dropped:
             self._forget(self._lending.let_go(self._dropped.popleft(), now))
             self._back.notify_all()
-        self._forget(self._lending.expire(now))
+        leaving = self._lending.part_with_idle() if self._is_pressed else self._lending.expire(now)
+        self._is_pressed = False
+        self._forget(leaving)
 
     def close(self) -> None:
         self._closed = True

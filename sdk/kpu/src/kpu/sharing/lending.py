@@ -5,31 +5,11 @@ then may the pool fill it again. A region stays with the one peer it was handed 
 it for ever: what is meant for another never goes through it.
 """
 
-import threading
 from dataclasses import dataclass, field
 
+from kpu.sharing.allowance import Allowance
 from kpu.sharing.pool import Pool
 from kpu.sharing.regions import Region, round_up
-
-
-@dataclass
-class Allowance:
-    """Bytes that all links of a process may hold in regions of their own."""
-
-    bytes_limit: int
-    used: int = 0
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def take(self, nbytes: int) -> bool:
-        with self._lock:
-            if self.used + nbytes > self.bytes_limit:
-                return False
-            self.used += nbytes
-            return True
-
-    def give_back(self, nbytes: int) -> None:
-        with self._lock:
-            self.used -= nbytes
 
 
 @dataclass(eq=False)
@@ -38,7 +18,7 @@ class Loan:
 
     `out` says that a tensor of the peer may lie in it, `held` how many of ours do because the peer gave them back.
     `promised` counts those that it said it gives back and that have not come. They come by another connection, and
-    may overtake the promise: then it is below 0 for a while.
+    may overtake the promise: then it is below 0 for a while. `turn` counts how often the region was lent.
     """
 
     number: int
@@ -46,6 +26,7 @@ class Loan:
     out: bool = True
     held: int = 0
     promised: int = 0
+    turn: int = 0
 
     @property
     def size(self) -> int:
@@ -63,7 +44,7 @@ class Lending:
         """A warm region that the peer has let go of, now out again."""
         loan = self.pool.take(nbytes)
         if loan:
-            loan.out, loan.promised = True, 0
+            loan.out, loan.promised, loan.turn = True, 0, loan.turn + 1
         return loan
 
     def may_come_back(self, nbytes: int) -> bool:
@@ -75,7 +56,7 @@ class Lending:
         size, leaving = round_up(nbytes), list[Loan]()
         fits = len(self._loans) < self.regions_limit and self.allowance.take(size)
         if not fits:
-            leaving = self._strike(self.pool.clear())
+            leaving = self.part_with_idle()
             fits = len(self._loans) < self.regions_limit and self.allowance.take(size)
         return fits, leaving
 
@@ -123,20 +104,31 @@ class Lending:
         loan.held -= 1
         return self._idle(loan, now)
 
-    def write_off(self, number: int) -> list[Loan]:
-        """Nobody can tell whether the peer uses this one: it is never filled again."""
+    def write_off(self, number: int, turn: int) -> list[Loan]:
+        """Nobody can tell whether the peer uses this one, or gives it back: it is never filled again.
+
+        One that came back is idle, or lent for another turn already, and stays.
+        """
         loan = self._loans.get(number)
-        return self._strike([loan]) if loan and loan.out else []
+        if loan is None or loan.turn != turn or self._is_idle(loan):
+            return []
+        return self._strike([loan])
 
     def expire(self, now: float) -> list[Loan]:
         return self._strike(self.pool.expire(now))
+
+    def part_with_idle(self) -> list[Loan]:
+        return self._strike(self.pool.clear())
 
     def close(self) -> None:
         self.pool.clear()
         self._strike(list(self._loans.values()))
 
     def _idle(self, loan: Loan, now: float) -> list[Loan]:
-        return [] if loan.out or loan.held or loan.promised > 0 else self._strike(self.pool.put(loan, now))
+        return self._strike(self.pool.put(loan, now)) if self._is_idle(loan) else []
+
+    def _is_idle(self, loan: Loan) -> bool:
+        return not loan.out and not loan.held and loan.promised <= 0
 
     def _strike(self, loans: list[Loan]) -> list[Loan]:
         for loan in loans:

@@ -13,16 +13,17 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kpu.errors import ServerGone
+from kpu.errors import BypassClosed
+from kpu.sharing.allowance import Allowance
 from kpu.sharing.borrowing import Borrowing
 from kpu.sharing.exchange import Bell
 from kpu.sharing.lender import Handover, Lender
-from kpu.sharing.lending import Allowance
 from kpu.sharing.limits import Limits
 from kpu.sharing.mappings import Bytes
 from kpu.sharing.messages import Kind, Message
 from kpu.sharing.packets import Packets, PeerGone
-from kpu.sharing.regions import BadRegion, Region, map_offered
+from kpu.sharing.regions import BadRegion, Region, Write, map_offered
+from kpu.wire.bypass import CLOSED
 
 log = logging.getLogger(__name__)
 
@@ -40,28 +41,45 @@ class _Answer:
 
 
 class Link:
-    """`admission` is asked about the nonce that a stranger presents; without it the link is usable at once."""
+    """`lending` and `borrowing` bound what all links of this process lend and borrow.
+
+    `admission` is asked about the nonce that a stranger presents; without it the link is usable at once.
+    """
 
     def __init__(
-        self, sock: socket.socket, bell: Bell, limits: Limits, allowance: Allowance, admission: Admission | None = None
+        self,
+        sock: socket.socket,
+        bell: Bell,
+        limits: Limits,
+        lending: Allowance,
+        borrowing: Allowance,
+        admission: Admission | None = None,
     ) -> None:
         self.open = True
         self._packets, self._bell, self._admission = Packets(sock), bell, admission
         self._since, self._owner = time.monotonic(), os.getpid()
         self._lock = threading.Lock()
-        self._lender = Lender(limits, allowance, self._lock, self._offer, self._note, bell.ring)
-        self._borrowing = Borrowing(limits.borrowed_bytes, limits.regions)
+        self._lender = Lender(limits, lending, self._lock, self._offer, self._note, bell.ring)
+        self._borrowing = Borrowing(borrowing, limits.regions)
         self._answers: dict[int, _Answer] = {}
         self._notes: deque[Message] = deque()
 
     @property
+    def greeted(self) -> bool:
+        """Whether the other side has shown who it is."""
+        return self._admission is None
+
+    @property
     def usable(self) -> bool:
         """A child that was forked has the socket, but not the thread that serves it."""
-        return self.open and self._admission is None and self._owner == os.getpid()
+        return self.open and self.greeted and self._owner == os.getpid()
 
     def may_lend(self, data: Bytes) -> bool:
         """Says at once whether `lend` is worth trying."""
         return self.usable and self._lender.may_lend(data)
+
+    def may_lend_written(self, nbytes: int) -> bool:
+        return self.usable and self._lender.may_lend_written(nbytes)
 
     def lend_at_once(self, data: Bytes) -> Handover | None:
         """As `lend`, but None rather than copy or wait."""
@@ -72,6 +90,11 @@ class Link:
         handover = self._lender.lend(data) if self.usable and data.nbytes else None
         return handover if self.open else None
 
+    def lend_written(self, nbytes: int, write: Write) -> Handover | None:
+        """As `lend`, for bytes that somebody else writes where the other side views them."""
+        handover = self._lender.lend_written(nbytes, write) if self.usable and nbytes else None
+        return handover if self.open else None
+
     def write_off(self, handover: Handover) -> None:
         """The call that was to tell the other side about these bytes failed."""
         self._lender.write_off(handover)
@@ -80,7 +103,7 @@ class Link:
         """View what the other side has lent, writable. It gets its region back when the last tensor on it is gone."""
         with self._lock:
             if not self.open:
-                raise ServerGone("the connection for shared memory is closed, expected it open; send the call again")
+                raise BypassClosed(CLOSED)
             view = self._borrowing.view(region, offset, nbytes)
         weakref.finalize(view, self._note, Message(Kind.RELEASE, region)).atexit = False
         return view
@@ -99,6 +122,10 @@ class Link:
     def get_back(self, region: int, offset: int, nbytes: int) -> Bytes:
         """View what was lent to the other side and is given back by it."""
         return self._lender.hold(region, offset, nbytes)
+
+    def part_with_idle(self) -> None:
+        """Give back the memory of regions that nobody uses, soon."""
+        self._lender.part_with_idle()
 
     def shut(self, why: str) -> None:
         """Nothing is lent any more. Tensors that lie in regions of the other side stay what they are."""
@@ -221,6 +248,7 @@ class Link:
             self._borrowing.enter(message.region, map_offered(fd, message.size))
         except (BadRegion, OSError) as error:
             log.warning("shared memory offered by another process was declined: %s", error)
+            self._borrowing.refuse(message.size)
             return False
         return True
 

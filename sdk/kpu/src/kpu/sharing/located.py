@@ -13,6 +13,7 @@ from kpu.sharing.regions import Region, make_region
 
 REGIONS_LIMIT = 1024
 _regions: dict[int, Region] = {}
+_alive: "weakref.WeakSet[Region]" = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
@@ -24,10 +25,11 @@ class Place:
 def allocate(nbytes: int) -> Bytes | None:
     """Bytes in a region of their own, freed with the last tensor that views them; None where there is no region left.
 
-    Each region takes a descriptor, so they may take a quarter of what the process may open and no more.
+    A region takes a descriptor for as long as it can be shown to somebody, so those may take a quarter of what the
+    process may open and no more. A peer that views it keeps it alive beyond that; such regions count too.
     """
     may_open, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if nbytes <= 0 or len(_regions) >= min(REGIONS_LIMIT, may_open // 4):
+    if nbytes <= 0 or len(_regions) >= may_open // 4 or len(_alive) >= REGIONS_LIMIT:
         return None
     try:
         region = make_region(nbytes)
@@ -36,7 +38,8 @@ def allocate(nbytes: int) -> Bytes | None:
     memory = view_again(region.memory.data, 0, nbytes)
     address = memory.ctypes.data
     _regions[address] = region
-    weakref.finalize(memory, _regions.pop, address, None).atexit = False
+    _alive.add(region)
+    weakref.finalize(memory, _let_go, address).atexit = False
     return memory
 
 
@@ -50,3 +53,10 @@ def locate(data: Bytes) -> Place | None:
         if start <= address and address + data.nbytes <= start + region.size:
             return Place(region, address - start)
     return None
+
+
+def _let_go(address: int) -> None:
+    """No tensor of ours lies there any more, so nobody can be shown the region who has not been."""
+    region = _regions.pop(address, None)
+    if region:
+        region.close_file()

@@ -54,6 +54,8 @@ class Meeting:
             if error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 self._not_before = time.monotonic() + ELSEWHERE_SECONDS
             return
+        except grpc.aio.BaseError:
+            return
         invitation = decode_invitation(reply)
         met = await asyncio.to_thread(visit, invitation) if invitation else None
         if met is None:

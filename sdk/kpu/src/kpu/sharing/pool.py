@@ -33,7 +33,7 @@ class Pool(Generic[R]):
         return self._idle[0][0] + self.idle_seconds if self._idle else None
 
     def fits(self, region: R, nbytes: int) -> bool:
-        return nbytes <= region.size <= max(2 * nbytes, nbytes + (1 << 20))
+        return nbytes <= region.size <= 2 * nbytes
 
     def take(self, nbytes: int) -> R | None:
         """The smallest idle region that holds these bytes and is not more than twice too large for them."""
@@ -54,9 +54,8 @@ class Pool(Generic[R]):
 
     def expire(self, now: float) -> list[R]:
         """Those that were idle for too long."""
-        keep_since = now - self.idle_seconds
-        leaving = [region for since, region in self._idle if since <= keep_since]
-        self._idle = [entry for entry in self._idle if entry[0] > keep_since]
+        leaving = [region for since, region in self._idle if since + self.idle_seconds <= now]
+        self._idle = [entry for entry in self._idle if entry[0] + self.idle_seconds > now]
         return leaving
 
     def clear(self) -> list[R]:

@@ -8,6 +8,7 @@ import fcntl
 import functools
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,9 @@ SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 STEPS = 8
 PAGE = os.sysconf("SC_PAGE_SIZE")
 WRITE_STEP = 64 << 20
+
+
+Write = Callable[[Bytes], None]
 
 
 class BadRegion(Exception):
@@ -81,6 +85,12 @@ def fill(region: Region, data: Bytes) -> None:
     while at < data.nbytes:
         at += os.pwrite(region.fd, view[at : at + WRITE_STEP], at)
     region.written = data.nbytes
+
+
+def have_filled(region: Region, nbytes: int, write: Write) -> None:
+    """Have bytes written to the start of a region by somebody else, such as a device."""
+    write(region.memory[:nbytes])
+    region.paged = region.written = max(region.written, nbytes)
 
 
 def page_in(region: Region, nbytes: int) -> bool:

@@ -2,11 +2,13 @@
 
 They are shown and not given: nobody fills them again. But the memory must not go while a tensor that refers to it is
 on its way, even if the sender has dropped its own: the region is held until the other side lets go of each reference.
+So long it counts as memory that this side holds for others.
 """
 
 import weakref
 from dataclasses import dataclass, field
 
+from kpu.sharing.allowance import Allowance
 from kpu.sharing.regions import Region
 
 
@@ -18,6 +20,7 @@ class _Shown:
 
 @dataclass
 class Showing:
+    allowance: Allowance
     _numbers: "weakref.WeakKeyDictionary[Region, int]" = field(
         default_factory=lambda: weakref.WeakKeyDictionary[Region, int]()
     )
@@ -30,9 +33,14 @@ class Showing:
     def enter(self, number: int, region: Region) -> None:
         self._numbers[region] = number
 
-    def hold(self, number: int, region: Region) -> None:
-        """One more tensor refers to the region."""
-        self._held.setdefault(number, _Shown(region)).out += 1
+    def hold(self, number: int, region: Region) -> bool:
+        """One more tensor is to refer to the region; says whether that much may be held."""
+        if number not in self._held:
+            if not self.allowance.take_once(region):
+                return False
+            self._held[number] = _Shown(region)
+        self._held[number].out += 1
+        return True
 
     def let_go(self, number: int) -> None:
         """The other side has one tensor fewer there."""
@@ -41,8 +49,12 @@ class Showing:
             return
         shown.out -= 1
         if shown.out <= 0:
-            del self._held[number]
+            self._part_with(number)
 
     def close(self) -> None:
-        self._held.clear()
+        for number in list(self._held):
+            self._part_with(number)
         self._numbers.clear()
+
+    def _part_with(self, number: int) -> None:
+        self.allowance.give_back_once(self._held.pop(number).region)

@@ -7,13 +7,14 @@ and no dtype needs a rule of its own. Nothing here does I/O.
 
 from kpu.tensors.description import Description, parse_shape
 from kpu.tensors.dtypes import item_bytes
-from kpu.tensors.giving import give, make_room
+from kpu.tensors.giving import can_give, give, make_room
 from kpu.tensors.taking import Taken, refuse_unsupported, take
 from kpu.tensors.torch_tensors import the_torch
 
 __all__ = [
     "Description",
     "Taken",
+    "can_give",
     "give",
     "item_bytes",
     "make_room",

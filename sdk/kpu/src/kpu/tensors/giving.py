@@ -17,14 +17,17 @@ def make_room(description: Description) -> NDArray[np.uint8]:
     """Memory for the bytes of a tensor, of the kind its device can fetch from."""
     torch = torch_tensors.the_torch()
     size = description.size_bytes
-    if torch is None:
-        numpy_arrays.refuse_what_numpy_lacks(description.dtype)
     try:
         if size and torch is not None and torch_tensors.fetches_from_pinned(torch, description.device):
             return torch_tensors.pinned_room(torch, size)
         return _aligned(size)
     except (MemoryError, RuntimeError) as error:
         raise TooLarge(f"there is no memory for a tensor of {size} bytes, shape {list(description.shape)}") from error
+
+
+def can_give(description: Description) -> bool:
+    """Whether there is a tensor of that dtype here. Its bytes can be kept and sent on in any case."""
+    return hasattr(torch_tensors.the_torch(), description.dtype) or numpy_arrays.has_dtype(description.dtype)
 
 
 def give(description: Description, raw: NDArray[np.uint8]) -> Any:

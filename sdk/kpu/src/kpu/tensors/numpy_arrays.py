@@ -46,9 +46,12 @@ def put_together(description: Description, raw: NDArray[np.uint8]) -> NDArray[An
     return raw.view(_numpy_dtype(description.dtype)).reshape(description.shape)
 
 
-def refuse_what_numpy_lacks(name: str) -> None:
-    """Said before bytes are fetched that could not be given to anybody."""
-    _numpy_dtype(name)
+def has_dtype(name: str) -> bool:
+    try:
+        _numpy_dtype(name)
+    except UnsupportedTensor:
+        return False
+    return True
 
 
 @lru_cache

@@ -1,5 +1,6 @@
 """Tensors come in: whatever people hold becomes a description and a flat view of bytes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -9,23 +10,50 @@ from numpy.typing import NDArray
 from kpu.errors import UnsupportedTensor
 from kpu.tensors import numpy_arrays, torch_tensors
 from kpu.tensors.description import Description
+from kpu.tensors.giving import make_room
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Taken:
-    """A tensor ready to travel. `raw` is flat, compact, and views the sender's memory unless it had to be copied."""
+    """A tensor ready to travel. `raw` is flat, compact, and views the sender's memory unless it had to be copied.
+
+    The bytes of one on a device come to the host when they are asked for, or straight to where they are wanted.
+    """
 
     description: Description
-    raw: NDArray[np.uint8]
+    on_host: NDArray[np.uint8] | None
     copied: bool
+    fetch: Callable[[NDArray[np.uint8]], None] | None = None
+
+    @property
+    def raw(self) -> NDArray[np.uint8]:
+        if self.on_host is None:
+            self.on_host, self.copied = make_room(self.description), True
+            self.fetch_into(self.on_host)
+        return self.on_host
 
     @property
     def view(self) -> memoryview:
         return self.raw.data
 
+    @property
+    def size_bytes(self) -> int:
+        return self.description.size_bytes
+
+    def lies_in(self, memory: NDArray[np.uint8]) -> bool:
+        return self.on_host is not None and bool(np.may_share_memory(self.on_host, memory))
+
+    def fetch_into(self, memory: NDArray[np.uint8]) -> None:
+        """Copy what lies on a device to memory of the host that has room for it."""
+        if self.fetch is None:
+            raise ValueError("the tensor lies on the host, expected one on a device")
+        self.fetch(memory)
+
 
 def take(tensor: object) -> Taken:
     """Any torch tensor, numpy array or DLPack object as bytes, or a sentence on what to send instead."""
+    if isinstance(tensor, Taken):
+        return tensor
     refuse_unsupported(tensor)
     if torch_tensors.is_torch_tensor(tensor):
         return Taken(*torch_tensors.take_apart(tensor))
@@ -37,6 +65,8 @@ def take(tensor: object) -> Taken:
 
 def refuse_unsupported(tensor: object) -> None:
     """Say now what `take` would say of a tensor's kind, without touching its bytes."""
+    if isinstance(tensor, Taken):
+        return
     if torch_tensors.is_torch_tensor(tensor):
         torch_tensors.refuse_what_has_no_bytes(tensor)
     elif isinstance(tensor, np.ndarray | np.generic):

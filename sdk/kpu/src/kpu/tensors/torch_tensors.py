@@ -7,7 +7,8 @@ in: an object can only be a torch tensor when torch is loaded already.
 import importlib
 import importlib.util
 import sys
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,9 @@ from numpy.typing import NDArray
 from kpu.errors import UnsupportedTensor
 from kpu.tensors.description import Description
 from kpu.tensors.dtypes import PREFIX
+from kpu.tensors.pinning import pinning
+
+Fetch = Callable[[NDArray[np.uint8]], None]
 
 _DENSE_HINTS = {
     "torch.sparse_coo": "send .to_dense(), or its .indices() and .values() as two tensors",
@@ -37,8 +41,16 @@ def is_torch_tensor(candidate: object) -> bool:
     return torch is not None and isinstance(candidate, torch.Tensor)
 
 
-def take_apart(tensor: Any) -> tuple[Description, NDArray[np.uint8], bool]:
-    """Description and compact bytes of a tensor, and whether they are a copy. The bytes keep its memory alive."""
+def is_on_host(candidate: Any) -> bool:
+    """Whether an object takes memory of this host: all but tensors of a device do."""
+    return not is_torch_tensor(candidate) or bool(candidate.is_cpu)
+
+
+def take_apart(tensor: Any) -> tuple[Description, NDArray[np.uint8] | None, bool, Fetch | None]:
+    """Description and compact bytes of a tensor, and whether they are a copy. The bytes keep its memory alive.
+
+    Of one on a CUDA device there are no bytes yet, but a way to fetch them.
+    """
     torch: Any = sys.modules["torch"]
     description = Description(
         shape=tuple(tensor.shape),
@@ -48,21 +60,24 @@ def take_apart(tensor: Any) -> tuple[Description, NDArray[np.uint8], bool]:
         is_parameter=isinstance(tensor, torch.nn.Parameter),
     )
     if tensor.numel() == 0:
-        return description, np.empty(0, np.uint8), False
+        return description, np.empty(0, np.uint8), False, None
     try:
-        plain = _carrier_view(torch, tensor.detach().resolve_conj().resolve_neg())
-        compact = _to_host(torch, plain.contiguous())
-        raw: NDArray[np.uint8] = compact.reshape(-1).view(torch.uint8).numpy()
+        compact = _carrier_view(torch, tensor.detach().resolve_conj().resolve_neg()).contiguous()
+        flat = compact.reshape(-1).view(torch.uint8)
+        if tensor.is_cuda:
+            stream = torch.cuda.current_stream(tensor.device)
+            return description, None, False, partial(_fetch, torch, flat, stream)
+        raw: NDArray[np.uint8] = flat.cpu().numpy()
     except (RuntimeError, TypeError, NotImplementedError) as error:
         raise UnsupportedTensor(f"{_called(tensor)} cannot be read as bytes: {_first_line(error)}") from error
-    return description, raw, compact.data_ptr() != tensor.data_ptr()
+    return description, raw, raw.ctypes.data != tensor.data_ptr(), None
 
 
 def put_together(torch: Any, description: Description, raw: NDArray[np.uint8]) -> Any:
     """A tensor that lies in `raw`, moved to its device where this process has that device."""
     tensor = torch.from_numpy(raw).view(getattr(torch, description.dtype)).view(description.shape)
     if description.device != "cpu" and has_device(torch, description.device):
-        tensor = tensor.to(description.device)
+        tensor = _to_device(torch, tensor, description.device, raw)
     if description.is_parameter:
         return torch.nn.Parameter(tensor, requires_grad=description.requires_grad)
     return tensor.requires_grad_() if description.requires_grad else tensor
@@ -113,15 +128,30 @@ def _carrier_view(torch: Any, tensor: Any) -> Any:
     return tensor.view(by_size[tensor.dtype.itemsize])
 
 
-def _to_host(torch: Any, tensor: Any) -> Any:
-    if tensor.device.type == "cpu":
-        return tensor
-    if tensor.device.type != "cuda":
-        return tensor.cpu()
-    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-    host.copy_(tensor, non_blocking=True)
-    torch.cuda.current_stream(tensor.device).synchronize()
-    return host
+def _fetch(torch: Any, flat: Any, stream: Any, memory: NDArray[np.uint8]) -> None:
+    """After what the stream did up to now, which made the tensor."""
+    with torch.cuda.stream(stream):
+        _pin(torch, flat.device, memory)
+        torch.from_numpy(memory).copy_(flat, non_blocking=True)
+        stream.synchronize()
+
+
+def _to_device(torch: Any, tensor: Any, device: str, raw: NDArray[np.uint8]) -> Any:
+    """When it returns, the bytes of the host are no longer needed."""
+    if not device.startswith("cuda"):
+        return tensor.to(device)
+    with torch.cuda.device(device):
+        _pin(torch, device, raw)
+        moved = tensor.to(device, non_blocking=True)
+        torch.cuda.current_stream().synchronize()
+    return moved
+
+
+def _pin(torch: Any, device: Any, memory: NDArray[np.uint8]) -> None:
+    known = pinning()
+    if known is not None:
+        torch.cuda.current_stream(device).query()  # makes the device's context this thread's
+        known.pin(memory)
 
 
 def _called(tensor: Any) -> str:

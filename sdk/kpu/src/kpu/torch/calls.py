@@ -2,24 +2,39 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 
-from kpu.errors import InvalidRequest, MalformedMessage, TooLarge, TransferFailed, UnsupportedTensor
+from kpu.errors import (
+    BypassClosed,
+    InvalidRequest,
+    MalformedMessage,
+    TooLarge,
+    TransferFailed,
+    TransferTimeout,
+    UnsupportedTensor,
+)
+from kpu.tensors.torch_tensors import is_on_host
 from kpu.torch.logs import facts
 from kpu.torch.memory import Memory
 from kpu.torch.metrics import Metrics
+from kpu.wire.bypass import CLOSED
 
 log = logging.getLogger(__name__)
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 Code = grpc.StatusCode
 TELLING_SECONDS = 5.0
+CALLS_AT_ONCE = 1024
+
+BUSY = f"the server is busy: {CALLS_AT_ONCE} calls are under way, and it takes no more at once; try again later"
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -42,9 +57,7 @@ class Call:
     async def reserve(self, size: int) -> None:
         """Wait for room. That takes its own time, and the peer is not to blame."""
         if not self.memory.reserve_now(size):
-            self._stop_clock()
-            await self.memory.reserve(size)
-            self.moved()
+            await self.wait_for(self.memory.reserve(size))
         self.reserved_bytes += size
 
     def release(self, size: int) -> None:
@@ -53,18 +66,19 @@ class Call:
 
     def keep(self, tensor_id: str, tensor: Any, size: int) -> None:
         self.reserved_bytes -= size
-        self.memory.keep(tensor_id, tensor, size)
+        self.memory.keep(tensor_id, tensor, size, is_on_host=is_on_host(tensor))
 
     async def work(self, do: Callable[[], Any]) -> Any:
-        """Something long, in a thread. The clock stands still meanwhile."""
-        self._stop_clock()
-        done = await asyncio.to_thread(do)
-        self.moved()
-        return done
+        """Something long, in a thread."""
+        return await self.wait_for(asyncio.to_thread(do))
 
-    def _stop_clock(self) -> None:
+    async def wait_for(self, ours: Awaitable[T]) -> T:
+        """Something that the peer is not to blame for: the clock stands still meanwhile."""
         self.idle.reschedule(None)
         self._set_at = 0.0
+        done = await ours
+        self.moved()
+        return done
 
 
 @dataclass
@@ -79,6 +93,9 @@ class Calls:
     @asynccontextmanager
     async def one(self, method: str, context: Context) -> AsyncGenerator[Call]:
         """The frame around a call: any error in it becomes a status with a sentence."""
+        if self.in_flight >= CALLS_AT_ONCE:
+            self.metrics.count("kpu_calls_total", method=method, code=Code.RESOURCE_EXHAUSTED.name)
+            await context.abort(Code.RESOURCE_EXHAUSTED, BUSY)
         code = Code.OK
         text = ""
         self.in_flight += 1
@@ -93,7 +110,9 @@ class Calls:
         except (grpc.aio.InternalError, grpc.aio.UsageError):
             code = Code.CANCELLED  # the client is gone: there is nobody to tell
         except Exception as error:
-            code, text = self._judged(error, method)
+            if isinstance(error, TimeoutError) and idle.expired():
+                error = TransferTimeout(f"nothing moved in this call for {self.idle_seconds:g} s")
+            code, text = _judged(error, method)
         finally:
             self.in_flight -= 1
             if call.reserved_bytes:
@@ -105,14 +124,17 @@ class Calls:
             async with asyncio.timeout(TELLING_SECONDS):
                 await context.abort(code, text)
 
-    def _judged(self, error: Exception, method: str) -> tuple[grpc.StatusCode, str]:
-        if isinstance(error, TooLarge | MemoryError):
-            return Code.RESOURCE_EXHAUSTED, str(error) or "the server has no memory left"
-        if isinstance(error, MalformedMessage | InvalidRequest | UnsupportedTensor):
-            return Code.INVALID_ARGUMENT, str(error)
-        if isinstance(error, TimeoutError):
-            return Code.DEADLINE_EXCEEDED, f"nothing moved in this call for {self.idle_seconds:g} s"
-        if isinstance(error, TransferFailed):
-            return Code.FAILED_PRECONDITION, str(error)
-        log.error("call failed %s", facts(method=method, error=type(error).__name__), exc_info=error)
-        return Code.INTERNAL, f"{type(error).__name__}: {error}"[:1000]
+
+def _judged(error: Exception, method: str) -> tuple[grpc.StatusCode, str]:
+    if isinstance(error, TooLarge | MemoryError):
+        return Code.RESOURCE_EXHAUSTED, str(error) or "the server has no memory left"
+    if isinstance(error, MalformedMessage | InvalidRequest | UnsupportedTensor):
+        return Code.INVALID_ARGUMENT, str(error)
+    if isinstance(error, TransferTimeout):
+        return Code.DEADLINE_EXCEEDED, str(error)
+    if isinstance(error, BypassClosed):
+        return Code.FAILED_PRECONDITION, CLOSED
+    if isinstance(error, TransferFailed):
+        return Code.FAILED_PRECONDITION, str(error)
+    log.error("call failed %s", facts(method=method, error=type(error).__name__), exc_info=error)
+    return Code.INTERNAL, f"{type(error).__name__}: {error}"[:1000]

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import grpc
@@ -11,6 +12,9 @@ from kpu.wire.fields import as_text, number_field, read_fields
 
 SERVICE = "grpc.health.v1.Health"
 SERVING, NOT_SERVING, SERVICE_UNKNOWN = 1, 2, 3
+# Whoever reaches the port may watch, and a watch lasts as long as the server does: a few of them are enough.
+WATCHERS_LIMIT = 16
+TELLING_SECONDS = 1.0
 
 
 class Health:
@@ -20,11 +24,21 @@ class Health:
         self._services = frozenset(("", *services))
         self._status = NOT_SERVING
         self._changed = asyncio.Event()
+        self._watchers = 0
 
     def set_serving(self, serving: bool) -> None:
+        """Tell all who watch. That the server stops is the last they are told, so that it does not wait for them."""
         self._status = SERVING if serving else NOT_SERVING
         self._changed.set()
         self._changed = asyncio.Event()
+
+    async def tell_that_it_stops(self) -> None:
+        """Give watchers the time to hear it: what is under way when connections end may be lost."""
+        self.set_serving(False)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(TELLING_SECONDS):
+                while self._watchers:
+                    await asyncio.sleep(TELLING_SECONDS / 100)
 
     def handler(self) -> grpc.GenericRpcHandler:
         methods: dict[str, Any] = {
@@ -41,10 +55,20 @@ class Health:
 
     async def _watch(self, request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> AsyncIterator[bytes]:
         service = await _service_asked_for(request, context)
-        while True:
-            changed = self._changed
-            yield number_field(1, self._status if service in self._services else SERVICE_UNKNOWN)
-            await changed.wait()
+        if self._watchers >= WATCHERS_LIMIT:
+            await context.abort(
+                grpc.StatusCode.UNAVAILABLE, f"{WATCHERS_LIMIT} callers watch already; ask with Check from time to time"
+            )
+        self._watchers += 1
+        try:
+            while True:
+                changed = self._changed
+                yield number_field(1, self._status if service in self._services else SERVICE_UNKNOWN)
+                if self._status == NOT_SERVING:
+                    return
+                await changed.wait()
+        finally:
+            self._watchers -= 1
 
 
 async def _service_asked_for(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> str:

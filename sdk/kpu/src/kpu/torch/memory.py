@@ -1,19 +1,22 @@
 """Who holds how many bytes of the server: tensors under way, and tensors that were sent and are kept.
 
-Both draw on one sum. What is kept gives way to what is under way, the oldest first; what is under way waits for its
-turn, and is refused after a while. So any number of uploads at once stays within the sum. One event loop uses this:
-there are no locks.
+Both draw on one sum, `total`, as do the regions that are lent to clients and the memory that is kept warm. What is kept
+gives way to what is under way, the oldest first, and so does what is idle elsewhere; what is under way waits for its
+turn, and is refused after a while. So any number of uploads at once stays within the sum. What is kept on a device
+holds nothing of it, and is bounded as all that is kept. One event loop uses this: there are no locks but that of the
+sum.
 """
 
 import asyncio
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from kpu.errors import TooLarge
+from kpu.sharing.allowance import Allowance
 from kpu.torch.logs import facts
 
 log = logging.getLogger(__name__)
@@ -29,6 +32,16 @@ class Bounds:
     wait_seconds: float = 30.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    size: int
+    is_on_host: bool
+
+    @property
+    def on_host(self) -> int:
+        return self.size if self.is_on_host else 0
+
+
 @dataclass(eq=False)
 class _Waiting:
     size: int
@@ -36,27 +49,39 @@ class _Waiting:
     granted: bool = False
 
 
+def _nothing_idle() -> None:
+    pass
+
+
 @dataclass
 class Memory:
+    """`part_with_idle` is called when there is no room: others then give back what they hold and do not use."""
+
     bounds: Bounds
+    part_with_idle: Callable[[], None] = _nothing_idle
+    total: Allowance = field(init=False)
     under_way_bytes: int = 0
     kept_bytes: int = 0
+    kept_on_host_bytes: int = 0
     evicted_tensors: int = 0
-    _kept: OrderedDict[str, Any] = field(default_factory=OrderedDict[str, Any])
-    _sizes: dict[str, int] = field(default_factory=dict[str, int])
+    _tensors: OrderedDict[str, Any] = field(default_factory=OrderedDict[str, Any])
+    _kept: OrderedDict[str, _Kept] = field(default_factory=OrderedDict[str, _Kept])
     _queue: deque[_Waiting] = field(default_factory=deque[_Waiting])
+
+    def __post_init__(self) -> None:
+        self.total = Allowance(self.bounds.memory_bytes, when_freed=self._wake_queue)
 
     @property
     def kept(self) -> Mapping[str, Any]:
         """The tensors by their ids, oldest first."""
-        return MappingProxyType(self._kept)
+        return MappingProxyType(self._tensors)
 
     def reserve_now(self, size: int) -> bool:
-        """Count bytes that are about to be set aside, if there is room and nobody waits for it."""
-        if self._queue or not self._fits_after_eviction(size):
-            return False
-        self.under_way_bytes += size
-        return True
+        """Count bytes that are about to be set aside, if there is room and nobody waits for it.
+
+        Nothing at all needs no turn: who asks for it may be the one that the others wait for.
+        """
+        return not size or (not self._queue and self._take_after_eviction(size))
 
     async def reserve(self, size: int) -> None:
         """Count bytes that are about to be set aside, once there is room for them."""
@@ -64,6 +89,9 @@ class Memory:
             raise TooLarge(
                 f"{size} bytes are more than the {self.bounds.memory_bytes} that this server has for tensors"
             )
+        if self.reserve_now(size):
+            return
+        self.part_with_idle()
         if self.reserve_now(size):
             return
         waiting = _Waiting(size, asyncio.get_running_loop().create_future())
@@ -75,7 +103,7 @@ class Memory:
             self._give_up(waiting)
             raise TooLarge(
                 f"the server is busy: {size} bytes had to wait for {self.bounds.wait_seconds:g} s while other calls "
-                f"held {self.under_way_bytes} of {self.bounds.memory_bytes}; try again later"
+                f"held {self.total.used - self.kept_on_host_bytes} of {self.bounds.memory_bytes}; try again later"
             ) from None
         except asyncio.CancelledError:
             self._give_up(waiting)
@@ -84,37 +112,50 @@ class Memory:
     def release(self, size: int) -> None:
         """What was reserved is no longer under way."""
         self.under_way_bytes -= size
+        self.total.give_back(size)
         self._serve_queue()
 
-    def keep(self, tensor_id: str, tensor: Any, size: int) -> None:
+    def keep(self, tensor_id: str, tensor: Any, size: int, is_on_host: bool = True) -> None:
         """Keep a tensor whose bytes were reserved. The oldest leave where it would be too much; the newest stays."""
         self._drop(tensor_id)
+        kept = _Kept(size, is_on_host)
         self.under_way_bytes -= size
         self.kept_bytes += size
-        self._kept[tensor_id] = tensor
-        self._sizes[tensor_id] = size
+        self.kept_on_host_bytes += kept.on_host
+        if not is_on_host:
+            self.total.give_back(size)
+        self._kept[tensor_id], self._tensors[tensor_id] = kept, tensor
         while len(self._kept) > self.bounds.store_tensors or self._keeps_too_much():
-            self._evict_oldest()
+            self._evict(next(iter(self._kept)))
         self._serve_queue()
 
     def _keeps_too_much(self) -> bool:
         return self.kept_bytes > self.bounds.store_bytes and len(self._kept) > 1
 
-    def _fits_after_eviction(self, size: int) -> bool:
-        room = self.bounds.memory_bytes - self.under_way_bytes
-        if size > room:
+    def _take_after_eviction(self, size: int) -> bool:
+        """Count bytes as under way, if there is room for them but for what is kept."""
+        if self.total.used - self.kept_on_host_bytes + size > self.total.limit:
             return False
-        while size > room - self.kept_bytes:
-            self._evict_oldest()
+        while not self.total.take(size):
+            oldest = next((tensor_id for tensor_id, kept in self._kept.items() if kept.on_host), None)
+            if oldest is None:
+                return False
+            self._evict(oldest)
+        self.under_way_bytes += size
         return True
 
     def _serve_queue(self) -> None:
-        while self._queue and self._fits_after_eviction(self._queue[0].size):
+        while self._queue and self._take_after_eviction(self._queue[0].size):
             waiting = self._queue.popleft()
             waiting.granted = True
-            self.under_way_bytes += waiting.size
             if not waiting.turn.done():
                 waiting.turn.set_result(None)
+
+    def _wake_queue(self) -> None:
+        """Something was given back, in whatever thread."""
+        waiting = next(iter(self._queue), None)
+        if waiting is not None:
+            waiting.turn.get_loop().call_soon_threadsafe(self._serve_queue)
 
     def _give_up(self, waiting: _Waiting) -> None:
         """A turn may have come in the very moment in which its waiter stopped waiting."""
@@ -124,13 +165,17 @@ class Memory:
             self._queue.remove(waiting)
             self._serve_queue()
 
-    def _evict_oldest(self) -> None:
-        tensor_id = next(iter(self._kept))
-        size = self._sizes[tensor_id]
+    def _evict(self, tensor_id: str) -> None:
+        size = self._kept[tensor_id].size
         self._drop(tensor_id)
         self.evicted_tensors += 1
         log.info("oldest tensor left to make room %s", facts(tensor=tensor_id, bytes=size, kept=len(self._kept)))
 
     def _drop(self, tensor_id: str) -> None:
-        if self._kept.pop(tensor_id, None) is not None:
-            self.kept_bytes -= self._sizes.pop(tensor_id)
+        kept = self._kept.pop(tensor_id, None)
+        if kept is not None:
+            del self._tensors[tensor_id]
+            self.kept_bytes -= kept.size
+            self.kept_on_host_bytes -= kept.on_host
+            if kept.is_on_host:
+                self.total.give_back(kept.size)

@@ -4,6 +4,7 @@ Written by hand: a dozen counters do not warrant a dependency in a client librar
 """
 
 import asyncio
+import socket
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ _HELP = {
     "kpu_memory_limit_bytes": ("gauge", "Bytes that tensors may take in all."),
 }
 _REQUEST_SECONDS = 10.0
+ANY_ADDRESS = "::"
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -68,7 +70,21 @@ async def serve_metrics(metrics: Metrics, host: str, port: int) -> asyncio.Serve
         finally:
             writer.close()
 
-    return await asyncio.start_server(answer, host.strip("[]"), port)
+    bare = host.strip("[]")
+    if bare == ANY_ADDRESS:
+        return await asyncio.start_server(answer, sock=_listen_everywhere(port))
+    return await asyncio.start_server(answer, bare, port)
+
+
+def _listen_everywhere(port: int) -> socket.socket:
+    """One socket for both kinds of addresses, or for the older kind where the machine has no other.
+
+    Asyncio alone would take "::" for the newer kind only.
+    """
+    try:
+        return socket.create_server((ANY_ADDRESS, port), family=socket.AF_INET6, dualstack_ipv6=True)
+    except (OSError, ValueError):
+        return socket.create_server(("0.0.0.0", port))
 
 
 def _shown(labels: Labels) -> str:

@@ -10,26 +10,27 @@ import grpc
 
 from kpu.errors import KpuError
 from kpu.machine import keep_freed_memory
+from kpu.sharing.allowance import Allowance
 from kpu.sharing.door import open_door
+from kpu.sharing.limits import Limits
 from kpu.sharing.reception import bypass_finder, greet_handler
+from kpu.sharing.rooms import IDLE_SECONDS, WarmRooms
 from kpu.tensors import the_torch
 from kpu.torch.access import TokenGate
 from kpu.torch.calls import Calls
 from kpu.torch.health import Health
+from kpu.torch.hook_threads import HookThreads
 from kpu.torch.hooks import load_hooks
 from kpu.torch.logs import facts, set_up_logging
 from kpu.torch.memory import Bounds, Memory
-from kpu.torch.metrics import Metrics, serve_metrics
-from kpu.torch.rooms import IDLE_SECONDS, WarmRooms
+from kpu.torch.metrics import ANY_ADDRESS, Metrics, serve_metrics
 from kpu.torch.service import SERVICE, TensorService
 from kpu.torch.settings import Settings, SettingsError, read_settings
 from kpu.wire.splitting import LARGEST_MESSAGE_BYTES
 
 log = logging.getLogger("kpu.torch.server")
 
-CALLS_AT_ONCE = 1024
 READ_AHEAD_BYTES = 2 << 20
-_ANY_ADDRESS = {"[::]": "0.0.0.0", "::": "0.0.0.0"}
 
 
 class TensorServer:
@@ -44,19 +45,22 @@ class TensorServer:
         self.calls = Calls(self.memory, self.metrics, settings.idle_seconds)
         hooks = load_hooks(settings.hooks)
         hooks.received = self.memory.kept
-        self.service = TensorService(self.calls, hooks, settings.limits, settings.max_tensors, settings.chunk_bytes)
-        self.rooms = WarmRooms(settings.memory_bytes // 8)
+        self._hook_threads = HookThreads(settings.hook_seconds)
+        self.service = TensorService(
+            self.calls, hooks, self._hook_threads, settings.limits, settings.max_tensors, settings.chunk_bytes
+        )
+        self.rooms = WarmRooms(Allowance(settings.memory_bytes // 8, self.memory.total))
         self.service.room = self.rooms.make
         self.health = Health(SERVICE)
-        self._door = open_door(settings.shared_socket)
-        if self._door is not None:
-            self.service.find_bypass = bypass_finder(self._door)
-        sharing = (greet_handler(self._door),) if self._door is not None else ()
+        self.door = open_door(settings.shared_socket, Limits.of_memory(settings.memory_bytes), self.memory.total)
+        self.memory.part_with_idle = self._part_with_idle
+        if self.door is not None:
+            self.service.find_bypass = bypass_finder(self.door)
+        sharing = (greet_handler(self.door),) if self.door is not None else ()
         self._grpc = grpc.aio.server(
             handlers=(self.service.handler(), self.health.handler(), *sharing),
             interceptors=(TokenGate(settings.token),) if settings.token else (),
             options=_options(settings),
-            maximum_concurrent_rpcs=CALLS_AT_ONCE,
         )
         self._metrics_server: asyncio.Server | None = None
 
@@ -75,10 +79,11 @@ class TensorServer:
 
     async def stop(self) -> None:
         """Say that no more calls are wanted, give those under way their grace, and be gone."""
-        self.health.set_serving(False)
+        await self.health.tell_that_it_stops()
         await self._grpc.stop(self.settings.grace_seconds)
-        if self._door is not None:
-            self._door.close()
+        self._hook_threads.close()
+        if self.door is not None:
+            self.door.close()
         if self._metrics_server is not None:
             self._metrics_server.close()
 
@@ -93,15 +98,20 @@ class TensorServer:
         try:
             return self._add_port(f"{address}:{self.settings.port}")
         except RuntimeError:
-            if host not in _ANY_ADDRESS:
+            if host.strip("[]") != ANY_ADDRESS:
                 raise
-            return self._add_port(f"{_ANY_ADDRESS[host]}:{self.settings.port}")
+            return self._add_port(f"0.0.0.0:{self.settings.port}")
 
     def _add_port(self, address: str) -> int:
         if self.settings.tls is None:
             return self._grpc.add_insecure_port(address)
         certificate, key = (path.read_bytes() for path in self.settings.tls)
         return self._grpc.add_secure_port(address, grpc.ssl_server_credentials([(key, certificate)]))
+
+    def _part_with_idle(self) -> None:
+        self.rooms.clear()
+        if self.door is not None:
+            self.door.part_with_idle()
 
     def _gauges(self) -> dict[str, float]:
         return {

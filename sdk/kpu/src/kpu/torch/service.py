@@ -4,7 +4,6 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import grpc
@@ -12,22 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kpu.errors import TooLarge
-from kpu.tensors import Description, Taken, make_room, take
+from kpu.tensors import Description, Taken, can_give, make_room, take
 from kpu.torch.calls import Call, Calls, Context
+from kpu.torch.hook_threads import HookThreads
 from kpu.torch.hooks import TensorHooks
 from kpu.torch.logs import facts
 from kpu.wire.assembling import Assembled, Assembler
-from kpu.wire.bypass import Bypass
+from kpu.wire.bypass import Bypass, find_detour
 from kpu.wire.limits import Limits
 from kpu.wire.messages import TensorChunk, TensorRequest, TensorResponse
-from kpu.wire.splitting import refer, split
+from kpu.wire.splitting import bring_to_host, refer, split
 
 log = logging.getLogger(__name__)
 
 SERVICE = "kpu.torch.Service"
-# What takes longer than handing it to a thread does.
-WORTH_A_THREAD_BYTES = 1 << 20
-
 FindBypass = Callable[[Mapping[str, str]], Bypass | None]
 
 
@@ -41,6 +38,7 @@ class TensorService:
 
     calls: Calls
     hooks: TensorHooks
+    hook_threads: HookThreads
     limits: Limits
     max_tensors: int
     chunk_bytes: int
@@ -60,8 +58,7 @@ class TensorService:
         ids: list[str] = []
         async with self.calls.one("ReceiveTensors", context) as call, self._bypass_of(context) as bypass:
             async for arrived in self._arriving(call, context, bypass):
-                tensor = await self._materialised(call, arrived)
-                call.keep(arrived.tensor_id, tensor, arrived.raw.nbytes)
+                call.keep(arrived.tensor_id, await self._to_keep(call, arrived), arrived.raw.nbytes)
                 ids.append(arrived.tensor_id)
         log.debug("tensors received %s", facts(count=len(ids)))
         return TensorResponse(True, f"Received {len(ids)} tensor(s)", tuple(ids)).encode()
@@ -79,8 +76,7 @@ class TensorService:
         async with self.calls.one("StreamTensors", context) as call, self._bypass_of(context) as bypass:
             async for arrived in self._arriving(call, context, bypass):
                 taken = await self._processed(call, arrived)
-                is_the_same = taken.raw is arrived.raw or np.may_share_memory(taken.raw, arrived.raw)
-                made = 0 if is_the_same else taken.raw.nbytes
+                made = 0 if taken.lies_in(arrived.raw) else taken.size_bytes
                 await call.reserve(made)
                 await self._send(call, context, f"processed_{arrived.tensor_id}", taken, bypass)
                 call.release(arrived.raw.nbytes + made)
@@ -93,9 +89,11 @@ class TensorService:
             call.moved()
             chunk = TensorChunk.decode(message)
             description = assembler.announces(chunk)
-            if description is not None:
-                await call.reserve(description.size_bytes)
+            waiting_bytes = assembler.early_bytes
+            await call.reserve(assembler.needs_bytes(chunk, description))
             arrived = assembler.add(chunk, description)
+            if assembler.early_bytes < waiting_bytes:
+                call.release(waiting_bytes - assembler.early_bytes)
             if arrived is None:
                 continue
             count += 1
@@ -104,15 +102,16 @@ class TensorService:
             yield arrived
         assembler.finish()
 
-    async def _materialised(self, call: Call, arrived: Assembled) -> Any:
-        if arrived.description.device == "cpu" or arrived.raw.nbytes < WORTH_A_THREAD_BYTES:
-            return arrived.tensor()
-        return await call.work(arrived.tensor)
+    async def _to_keep(self, call: Call, arrived: Assembled) -> Any:
+        """The tensor; where there is none of its dtype, its bytes and their description, which can be sent as well."""
+        if not can_give(arrived.description):
+            return Taken(arrived.description, arrived.raw, copied=False)
+        return await arrived.materialised(call.work)
 
     async def _processed(self, call: Call, arrived: Assembled) -> Taken:
         if self.hooks.echoes:
             return Taken(arrived.description, arrived.raw, copied=False)
-        return await call.work(lambda: take(self.hooks.process(arrived.tensor())))
+        return await call.wait_for(self.hook_threads.run(lambda: take(self.hooks.process(arrived.tensor()))))
 
     async def _produce_one(
         self, call: Call, context: Context, request: TensorRequest, index: int, bypass: Bypass | None
@@ -123,22 +122,22 @@ class TensorService:
                 f"a tensor of {expected} bytes was asked for, at most {self.limits.tensor_bytes} are made at once"
             )
         await call.reserve(expected)
-        taken: Taken = await call.work(lambda: take(self.hooks.produce(index, request.parameters)))
-        await call.reserve(max(0, taken.raw.nbytes - expected))
+        made = self.hook_threads.run(lambda: take(self.hooks.produce(index, request.parameters)))
+        taken: Taken = await call.wait_for(made)
+        await call.reserve(max(0, taken.size_bytes - expected))
         await self._send(call, context, f"tensor_{index}", taken, bypass)
-        call.release(max(expected, taken.raw.nbytes))
+        call.release(max(expected, taken.size_bytes))
 
     async def _send(self, call: Call, context: Context, tensor_id: str, taken: Taken, bypass: Bypass | None) -> None:
-        detour = None if bypass is None else bypass.offer_at_once(taken)
-        if bypass is not None and detour is None and bypass.may_take(taken):
-            detour = await call.work(partial(bypass.offer, taken))
+        detour = await find_detour(bypass, taken, call.work)
         if detour is not None:
             await context.write(refer(tensor_id, taken, detour.metadata))
         else:
+            await bring_to_host(taken, call.work)
             for chunk in split(tensor_id, taken, self.chunk_bytes):
                 await context.write(chunk)
                 call.moved()
-        self.calls.metrics.tensor("sent", _path(bypass, detour is not None), taken.raw.nbytes)
+        self.calls.metrics.tensor("sent", _path(bypass, detour is not None), taken.size_bytes)
 
     @asynccontextmanager
     async def _bypass_of(self, context: Context) -> AsyncGenerator[Bypass | None]:

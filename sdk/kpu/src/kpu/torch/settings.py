@@ -19,6 +19,7 @@ _UNITS = {"": 1, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _SHARE_FOR_TENSORS = 0.6
 # Memory that is used again is warm; what is kept for long makes each new tensor start with cold pages.
 _STORE_BYTES = 256 << 20
+_SECRETS = ("token", "token-file")
 
 
 class SettingsError(ValueError):
@@ -55,6 +56,7 @@ SETTINGS = (
     Setting("max-dimensions", ("KPU_MAX_DIMENSIONS",), "64", "dimensions of a tensor"),
     Setting("dtypes", ("KPU_DTYPES",), "", "dtypes accepted, with commas between; all by default"),
     Setting("hooks", ("KPU_HOOKS",), "kpu.torch.hooks:TensorHooks", "module:Class that makes and processes tensors"),
+    Setting("hook-seconds", ("KPU_HOOK_SECONDS",), "0", "how long a hook may take for one tensor; 0 is for ever"),
     Setting("idle-seconds", ("KPU_IDLE_SECONDS",), "300", "a call in which nothing moves for so long is ended"),
     Setting("wait-seconds", ("KPU_WAIT_SECONDS",), "30", "how long a tensor waits for room before it is refused"),
     Setting("keepalive-seconds", ("KPU_KEEPALIVE_SECONDS",), "20", "how often a silent peer is asked if it is there"),
@@ -79,6 +81,7 @@ class Settings:
     memory_bytes: int
     store_bytes: int
     hooks: str
+    hook_seconds: float
     idle_seconds: float
     wait_seconds: float
     keepalive_seconds: float
@@ -93,8 +96,15 @@ def read_settings(arguments: Sequence[str], environment: Mapping[str, str] = os.
     told: dict[str, str] = {}
     for setting in SETTINGS:
         candidates = (flags[setting.flag.replace("-", "_")], *map(environment.get, setting.variables))
+        _refuse_blank_secret(setting, candidates)
         told[setting.flag] = next((value for value in candidates if value), setting.default)
     return _checked(told)
+
+
+def _refuse_blank_secret(setting: Setting, candidates: Sequence[str | None]) -> None:
+    """Who names a token wants one: one that came out blank must not open the server to everybody."""
+    if setting.flag in _SECRETS and any(value is not None and not value.strip() for value in candidates):
+        raise SettingsError(f"{setting.flag} is set but blank, expected a value; unset {setting.variables[0]} for none")
 
 
 def _checked(told: Mapping[str, str]) -> Settings:
@@ -124,6 +134,7 @@ def _checked(told: Mapping[str, str]) -> Settings:
         memory_bytes=for_tensors,
         store_bytes=_bytes(told, "store-bytes", min(_STORE_BYTES, for_tensors)),
         hooks=told["hooks"],
+        hook_seconds=_seconds(told, "hook-seconds"),
         idle_seconds=_seconds(told, "idle-seconds"),
         wait_seconds=_seconds(told, "wait-seconds"),
         keepalive_seconds=_seconds(told, "keepalive-seconds"),
@@ -132,9 +143,13 @@ def _checked(told: Mapping[str, str]) -> Settings:
 
 
 def _token(told: Mapping[str, str]) -> str | None:
-    if not told["token-file"]:
-        return told["token"] or None
-    path = Path(told["token-file"])
+    token = _read_token(Path(told["token-file"])) if told["token-file"] else told["token"].strip()
+    if not (token.isascii() and token.isprintable()):
+        raise SettingsError("the token has characters that no call can carry, expected printable ASCII")
+    return token or None
+
+
+def _read_token(path: Path) -> str:
     try:
         token = path.read_text().strip()
     except OSError as error:

@@ -11,15 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kpu.errors import MalformedMessage
+from kpu.errors import BypassClosed, MalformedMessage
 from kpu.tensors import Description, give, make_room
-from kpu.wire.bypass import Bypass
+from kpu.wire.bypass import CLOSED, REFERENCE, Bypass, InThread
 from kpu.wire.limits import Limits
 from kpu.wire.messages import TensorChunk
 
 # Chunks that overtook the first one of their tensor wait for it, but not without bound.
 EARLY_CHUNKS_LIMIT = 64
 EARLY_BYTES_LIMIT = 32 << 20
+# What takes longer than handing it to a thread does.
+WORTH_A_THREAD_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,12 @@ class Assembled:
 
     def tensor(self) -> Any:
         return give(self.description, self.raw)
+
+    async def materialised(self, in_thread: InThread) -> Any:
+        """As `tensor`, in a thread where that takes long: what goes to a device is copied there."""
+        if self.description.device == "cpu" or self.raw.nbytes < WORTH_A_THREAD_BYTES:
+            return self.tensor()
+        return await in_thread(self.tensor)
 
 
 @dataclass(slots=True)
@@ -108,11 +116,16 @@ class _Opened:
 
 @dataclass
 class Assembler:
-    """Of one call. Its user asks `announces` first, and can so reserve what `add` will set aside."""
+    """Of one call. Its user asks `announces` and `needs_bytes` first, and can so reserve what `add` will set aside.
+
+    `early_bytes` are those of chunks that wait for the first one of their tensor. They are held as copies: a chunk as
+    it came would keep all of its message in memory.
+    """
 
     limits: Limits
     bypass: Bypass | None = None
     room: Callable[[Description], NDArray[np.uint8]] = make_room
+    early_bytes: int = 0
     _opened: dict[str, _Opened] = field(default_factory=dict[str, _Opened])
     _early: dict[str, list[TensorChunk]] = field(default_factory=dict[str, list[TensorChunk]])
 
@@ -127,16 +140,25 @@ class Assembler:
         _check_count(chunk, description)
         return description
 
+    def needs_bytes(self, chunk: TensorChunk, description: Description | None) -> int:
+        """What `add` will set aside: for a tensor that is announced, or for a chunk that came before its first."""
+        if description is not None:
+            return description.size_bytes
+        return 0 if chunk.tensor_id in self._opened else len(chunk.data)
+
     def add(self, chunk: TensorChunk, description: Description | None) -> Assembled | None:
         """Take a chunk in; the tensor when it is whole. `description` is what `announces` said of this chunk."""
         if description is None:
             return self._continue(chunk)
-        if self.bypass is not None and self.bypass.recognises(chunk.metadata):
+        if REFERENCE in chunk.metadata:
+            if self.bypass is None:
+                raise BypassClosed(CLOSED)
             raw = self.bypass.accept(chunk.metadata, description.size_bytes)
             return Assembled(chunk.tensor_id, description, raw, bypassed=True)
         raw = self.room(description)
         opened = _Opened(chunk.tensor_id, description, raw, chunk.total_chunks, len(chunk.data))
         early = self._early.pop(chunk.tensor_id, [])
+        self.early_bytes -= sum(len(each.data) for each in early)
         self._opened[chunk.tensor_id] = opened
         whole = [self._put(opened, each) for each in (chunk, *early)]
         return next((assembled for assembled in whole if assembled), None)
@@ -150,14 +172,15 @@ class Assembler:
         opened = self._opened.get(chunk.tensor_id)
         if opened is not None:
             return self._put(opened, chunk)
-        waiting = [early for chunks in self._early.values() for early in chunks]
-        waiting_bytes = sum(len(early.data) for early in waiting)
-        if len(waiting) >= EARLY_CHUNKS_LIMIT or waiting_bytes >= EARLY_BYTES_LIMIT:
+        waiting = sum(map(len, self._early.values()))
+        if waiting >= EARLY_CHUNKS_LIMIT or self.early_bytes + len(chunk.data) > EARLY_BYTES_LIMIT:
             raise MalformedMessage(
                 f'tensor "{chunk.tensor_id[:64]}": chunk {chunk.chunk_number} came before chunk 0, and '
-                f"{len(waiting)} chunks of {waiting_bytes} bytes wait for theirs already"
+                f"{waiting} chunks of {self.early_bytes} bytes wait for theirs already"
             )
-        self._early.setdefault(chunk.tensor_id, []).append(chunk)
+        copied = TensorChunk(chunk.tensor_id, chunk.chunk_number, bytes(chunk.data), chunk.total_chunks, chunk.is_last)
+        self._early.setdefault(chunk.tensor_id, []).append(copied)
+        self.early_bytes += len(copied.data)
         return None
 
     def _put(self, opened: _Opened, chunk: TensorChunk) -> Assembled | None:

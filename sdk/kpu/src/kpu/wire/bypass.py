@@ -1,17 +1,25 @@
 """The seam for tensors whose bytes go another way than through gRPC, such as the shared memory of one host.
 
-Such a tensor is one chunk without data, whose metadata tells where the bytes lie. Each side of a call may have a
-bypass; without one, or when it answers None, the bytes go as chunks.
+Such a tensor is one chunk without data, whose metadata tells where the bytes lie: there is always a `shared.region`
+among them. Each side of a call may have a bypass; without one, or when it answers None, the bytes go as chunks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kpu.tensors import Taken
+
+InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Does something that may take long beside the event loop."""
+
+REFERENCE = "shared.region"
+CLOSED = "the way that a tensor was to go beside gRPC is closed; send the call again without it"
+"""What a `BypassClosed` says, word for word: by these details of a FAILED_PRECONDITION a client knows it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +55,23 @@ class Bypass(Protocol):
         """Put a tensor's bytes where the peer can see them, or None when they had better go as chunks."""
         ...
 
-    def recognises(self, metadata: Mapping[str, str]) -> bool:
-        """Whether a first chunk says that its bytes came this way."""
-        ...
-
     def accept(self, metadata: Mapping[str, str], size_bytes: int) -> NDArray[np.uint8]:
-        """The bytes that the peer put there. A peer that lies about them gets a MalformedMessage."""
+        """The bytes that the peer put there. A peer that lies about them gets a MalformedMessage.
+
+        Raises BypassClosed where that way is closed by now.
+        """
         ...
 
     def failed(self) -> None:
         """The call did not end well: what was offered in it may never have been looked at."""
         ...
+
+
+async def find_detour(bypass: Bypass | None, taken: Taken, in_thread: InThread) -> Detour | None:
+    """Offer a tensor to the other way: at once if it lies there already, in a thread if it may have to get there."""
+    if bypass is None:
+        return None
+    detour = bypass.offer_at_once(taken)
+    if detour is None and bypass.may_take(taken):
+        return await in_thread(partial(bypass.offer, taken))
+    return detour

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
 from kpu.tensors import Description, Taken
+from kpu.wire.bypass import InThread
 from kpu.wire.fields import map_field
 from kpu.wire.messages import TensorChunk
 
@@ -13,6 +14,12 @@ SMALLEST_CHUNK_BYTES = 1 << 10
 # Receivers that are not ours take 4 MiB by default, ours this much and a header.
 LARGEST_CHUNK_BYTES = 16 << 20
 LARGEST_MESSAGE_BYTES = LARGEST_CHUNK_BYTES + (1 << 20)
+
+
+async def bring_to_host(taken: Taken, in_thread: InThread) -> None:
+    """Before a tensor is split: what lies on a device is fetched beside the event loop."""
+    if taken.on_host is None and taken.size_bytes:
+        await in_thread(lambda: taken.raw)
 
 
 def split(tensor_id: str, taken: Taken, chunk_bytes: int) -> Iterator[bytes]:

@@ -2,15 +2,16 @@
 
 import numpy as np
 
+from kpu.sharing.allowance import Allowance
+from kpu.sharing.rooms import IDLE_SECONDS, SMALLEST_BYTES, WarmRooms
 from kpu.tensors import Description, give
-from kpu.torch.rooms import IDLE_SECONDS, SMALLEST_BYTES, WarmRooms
 
 LARGE = Description((SMALLEST_BYTES // 4,), "float32")
 
 
 def make(limit=4 * SMALLEST_BYTES):
     clock = [0.0]
-    return WarmRooms(limit, now=lambda: clock[0]), clock
+    return WarmRooms(Allowance(limit), now=lambda: clock[0]), clock
 
 
 def address(room):
@@ -60,7 +61,31 @@ def test_what_nobody_came_for_is_let_go():
     assert rooms.idle_bytes == 0
 
 
+def test_what_waits_gives_way_at_once_when_the_memory_is_needed():
+    rooms, _ = make()
+    rooms.make(LARGE)
+    rooms.clear()
+    assert rooms.idle_bytes == 0
+
+
+def test_nothing_waits_where_the_server_as_a_whole_has_no_room():
+    whole = Allowance(2 * SMALLEST_BYTES)
+    rooms = WarmRooms(Allowance(2 * SMALLEST_BYTES, whole))
+    assert whole.take(SMALLEST_BYTES + 1)
+    rooms.make(LARGE)
+    assert rooms.idle_bytes == 0
+
+
 def test_small_tensors_have_memory_of_their_own():
     rooms, _ = make()
     rooms.make(Description((10,), "float32"))
     assert rooms.idle_bytes == 0
+
+
+def test_it_is_told_when_a_room_begins_to_wait():
+    told: list[int] = []
+    rooms = WarmRooms(Allowance(4 * SMALLEST_BYTES), when_idle=lambda: told.append(rooms.idle_bytes))
+    room = rooms.make(LARGE)
+    assert told == []
+    del room
+    assert told == [SMALLEST_BYTES]

@@ -15,6 +15,7 @@ from time import monotonic
 import numpy as np
 from numpy.typing import NDArray
 
+from kpu.sharing.allowance import Allowance
 from kpu.tensors import Description, make_room
 
 SMALLEST_BYTES = 4 << 20
@@ -23,17 +24,28 @@ IDLE_SECONDS = 10.0
 Bytes = NDArray[np.uint8]
 
 
+def _leave_it() -> None:
+    pass
+
+
 @dataclass
 class WarmRooms:
-    """Rooms for tensors. At most `idle_bytes_limit` wait to be used again."""
+    """Rooms for tensors. Those that wait to be used again stay within an allowance.
 
-    idle_bytes_limit: int
+    `when_idle` is called, in whatever thread, when one begins to wait: somebody should let it go after a while.
+    """
+
+    allowance: Allowance
     now: Callable[[], float] = monotonic
-    idle_bytes: int = 0
+    when_idle: Callable[[], None] = _leave_it
     _idle: OrderedDict[int, tuple[Bytes, float]] = field(default_factory=OrderedDict[int, tuple[Bytes, float]])
     _numbers: "count[int]" = field(default_factory=count)
     # Of the kind that one thread may take twice: a collection can happen while it is held.
     _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def idle_bytes(self) -> int:
+        return self.allowance.used
 
     def make(self, description: Description) -> Bytes:
         size = description.size_bytes
@@ -54,6 +66,12 @@ class WarmRooms:
             for number in due:
                 self._drop(number)
 
+    def clear(self) -> None:
+        """Let go of all that waits."""
+        with self._lock:
+            for number in list(self._idle):
+                self._drop(number)
+
     def _take(self, size: int) -> Bytes | None:
         with self._lock:
             number = next((number for number, (block, _) in self._idle.items() if block.nbytes == size), None)
@@ -61,12 +79,14 @@ class WarmRooms:
 
     def _give_back(self, block: Bytes) -> None:
         with self._lock:
-            self._idle[next(self._numbers)] = (block, self.now())
-            self.idle_bytes += block.nbytes
-            while self.idle_bytes > self.idle_bytes_limit:
+            while not self.allowance.take(block.nbytes):
+                if not self._idle:
+                    return
                 self._drop(next(iter(self._idle)))
+            self._idle[next(self._numbers)] = (block, self.now())
+        self.when_idle()
 
     def _drop(self, number: int) -> Bytes:
         block, _ = self._idle.pop(number)
-        self.idle_bytes -= block.nbytes
+        self.allowance.give_back(block.nbytes)
         return block
