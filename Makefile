@@ -16,9 +16,11 @@ UV := $(or $(shell command -v uv 2>/dev/null),$(OWN_UV))
 pip_index = $(or $(PIP_INDEX_URL),$(shell python3 -m pip config get global.index-url 2>/dev/null))
 uv = $(if $(or $(UV_DEFAULT_INDEX),$(UV_INDEX_URL)),,$(if $(pip_index),UV_DEFAULT_INDEX='$(pip_index)' ))$(UV)
 
-# A 3.9 interpreter that is already here, also one that pyenv has but does not show; none is downloaded.
+# Interpreters that are already here, also those that pyenv has but does not show; none is downloaded.
+PYENV := $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions
 PYTHON39 := $(or $(shell python3.9 -c 'import sys; print(sys.executable)' 2>/dev/null),$(lastword \
-	$(wildcard $(or $(PYENV_ROOT),$(HOME)/.pyenv)/versions/3.9*/bin/python3.9)))
+	$(wildcard $(PYENV)/3.9*/bin/python3.9)))
+PYTHON_NEWEST := $(lastword $(sort $(wildcard $(PYENV)/3.1[2-9]*/bin/python3.1[2-9])))
 
 say = printf '\n\033[1m%s\033[0m\n' "$(1)"
 
@@ -53,11 +55,14 @@ SCHEMAS := src/tessera/embedded/schemas/kubernetes.json
 		--editable . --editable sdk/kpu --editable sdk/openshift_ai_sdk
 	@touch $@
 
-.venv39/.installed: requirements/sdk-py39.txt sdk/openshift_ai_sdk/pyproject.toml | $(filter $(OWN_UV),$(UV))
-	@$(call say,Preparing .venv39)
-	@$(uv) venv --quiet --allow-existing --python '$(PYTHON39)' .venv39
-	@$(uv) pip sync --quiet --python .venv39/bin/python --require-hashes requirements/sdk-py39.txt
-	@$(uv) pip install --quiet --python .venv39/bin/python --no-deps --no-build-isolation --editable sdk/openshift_ai_sdk
+.venv39/.installed: interpreter = $(PYTHON39)
+.venv-newest/.installed: interpreter = $(PYTHON_NEWEST)
+.venv39/.installed .venv-newest/.installed: requirements/sdk-py39.txt sdk/openshift_ai_sdk/pyproject.toml \
+		| $(filter $(OWN_UV),$(UV))
+	@$(call say,Preparing $(@D))
+	@$(uv) venv --quiet --allow-existing --python '$(interpreter)' $(@D)
+	@$(uv) pip sync --quiet --python $(@D)/bin/python --require-hashes requirements/sdk-py39.txt
+	@$(uv) pip install --quiet --python $(@D)/bin/python --no-deps --no-build-isolation --editable sdk/openshift_ai_sdk
 	@touch $@
 
 # torch from the registry brings gigabytes of CUDA with it, so it has an environment of its own, and shows how far it is.
@@ -79,6 +84,7 @@ lock: | $(filter $(OWN_UV),$(UV)) ## Pin and hash the requirement files again, a
 	@$(COMPILE) --python-version 3.11 requirements/torch.in --output-file requirements/torch.txt
 	@$(COMPILE) --python-version 3.9 requirements/uv.in --output-file requirements/uv.txt
 	@$(COMPILE) --python-version 3.9 requirements/native.in --output-file requirements/native.txt
+	@$(COMPILE) --python-version 3.11 requirements/mpi.in --output-file requirements/mpi.txt
 
 ## To see it ----------------------------------------------------------------------------------------------------------
 
@@ -88,13 +94,16 @@ demo: setup native ## Start a cluster on this machine and share its cards, befor
 
 ## To prove it --------------------------------------------------------------------------------------------------------
 
+# Most tests wait for a cluster most of the time: with AT_ONCE=2 two files go side by side. Clusters live as long as the
+# run does, and two at once have more of them than a host with 128 instances of inotify can bear.
+AT_ONCE ?= 1
 CLIENTS_ON_A_CLUSTER := tests/examples/test_client_tour.py tests/examples/test_java_client.py
-.PHONY: test test-tessera test-sdk test-sdk-py39
+.PHONY: test test-tessera test-sdk test-sdk-py39 test-sdk-newest
 test: check test-tessera test-sdk ## Run the checks, the tests, and the tests of both SDKs
 
 test-tessera: setup native programs .venv-torch/.installed ## Run the tests alone
 	@$(call say,Tests)
-	@$(BIN)/pytest
+	@$(BIN)/pytest $(if $(filter-out 1,$(AT_ONCE)),--numprocesses $(AT_ONCE) --dist loadfile)
 	@$(call say,The contract and the clients on the embedded engine)
 	@TESSERA_ENGINE=embedded $(BIN)/pytest tests/contract tests/seeds $(CLIENTS_ON_A_CLUSTER)
 
@@ -121,11 +130,14 @@ native: .zig/.installed ## Build the C libraries of native/
 cluster: setup programs ## Run a real Kubernetes for hands-on use, until Ctrl-C
 	@$(BIN)/python -m testbed up
 
-test-sdk: setup .venv-torch/.installed test-sdk-py39 ## Run the tests of both SDKs: kpu with and without torch, openshift_ai_sdk on Python 3.9 too
+# Tensors are torch's where it is installed: what makes, carries and keeps them is run again.
+WHERE_TORCH_COUNTS := torch tensors sharing server/test_transfers.py server/test_stock_peers.py client/test_calls.py
+
+test-sdk: setup .venv-torch/.installed test-sdk-py39 test-sdk-newest ## Run the tests of both SDKs: kpu with and without torch, openshift_ai_sdk on the oldest Python and on the newest
 	@$(call say,SDK tests: kpu without torch)
 	@$(BIN)/pytest -p no:asyncio -c sdk/kpu/pyproject.toml sdk/kpu/tests --ignore sdk/kpu/tests/torch
 	@$(call say,SDK tests: kpu with torch)
-	@.venv-torch/bin/python -m pytest -c sdk/kpu/pyproject.toml sdk/kpu/tests
+	@.venv-torch/bin/python -m pytest -c sdk/kpu/pyproject.toml $(addprefix sdk/kpu/tests/,$(WHERE_TORCH_COUNTS))
 	@$(call say,SDK tests: openshift_ai_sdk)
 	@$(BIN)/pytest -p no:asyncio -c sdk/openshift_ai_sdk/pyproject.toml sdk/openshift_ai_sdk/tests
 
@@ -138,6 +150,15 @@ test-sdk-py39:
 	@$(call say,SDK tests: openshift_ai_sdk on Python 3.9)
 	@echo "No Python 3.9 was found: openshift_ai_sdk is tested on the Python of .venv only."
 	@[ "$${CI:-}" != true ] || { echo "CI must test it on Python 3.9 too: install one." >&2; exit 1; }
+endif
+
+# Where no newer Python than that of .venv is known, that one is the newest.
+ifneq ($(PYTHON_NEWEST),)
+test-sdk-newest: .venv-newest/.installed
+	@$(call say,SDK tests: openshift_ai_sdk on $(notdir $(PYTHON_NEWEST)))
+	@.venv-newest/bin/python -m pytest -c sdk/openshift_ai_sdk/pyproject.toml sdk/openshift_ai_sdk/tests
+else
+test-sdk-newest:
 endif
 
 .PHONY: check check-format check-lint check-types check-imports check-docs

@@ -19,6 +19,8 @@ ALL = (
     "embedded_store",
     "embedded_api",
     "embedded_start",
+    "mpi_start",
+    "mpijob_sdk",
     "native_memory",
     "tensors",
     "tensors_shared",

@@ -14,6 +14,8 @@ from testbed.cluster import Cluster
 from testbed.images.cache import default_cache
 from testbed.images.debian import unpack
 from testbed.images.recipes.busybox import busybox_image
+from testbed.mpi import NAMES as MPI_NAMES
+from testbed.mpi import install_mpi
 from testbed.node import DEBIAN_PACKAGES
 from testbed.requirements import require
 
@@ -61,6 +63,9 @@ def _build() -> None:
     print("Unpacking runc, network plugins and busybox from Debian …", file=sys.stderr, flush=True)
     unpack(DEBIAN_PACKAGES)
     busybox_image(default_cache())
+    for name in MPI_NAMES:
+        print(f"Fetching {name} …", file=sys.stderr, flush=True)
+        install_mpi(name)
 
 
 def _up(arguments: argparse.Namespace) -> None:

@@ -65,9 +65,14 @@ class Program:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-LAST_LINES:])
 
     def pause(self) -> None:
+        """nsenter stops after its child. Until then it may still let the child go on, after an earlier `resume`."""
         pid = self.pid
-        os.kill(pid, signal.SIGSTOP)
-        self.until(lambda: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "paused")
+
+        def is_paused() -> bool:
+            os.kill(pid, signal.SIGSTOP)
+            return _is_stopped(pid) and _is_stopped(self._process.pid)
+
+        self.until(is_paused, "paused")
 
     def resume(self) -> None:
         """nsenter stops when its child is stopped, and does not go on by itself."""
@@ -104,3 +109,7 @@ class Program:
         """Start it again with the same command; it must have ended."""
         self.stop()
         self._process = self._spawn()
+
+
+def _is_stopped(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"

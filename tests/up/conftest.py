@@ -12,10 +12,8 @@ from tests.embedded.whole_engine import WholeEngine
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeEngine]:
     engine = WholeEngine(tmp_path_factory.mktemp("up"), "--nodes", "2", "--cards", "2xA100-SXM4-80GB")
-    started = engine.up()
-    assert started.returncode == 0, started.stderr
-    yield engine
-    engine.down()
+    with engine.running():
+        yield engine
 
 
 @pytest.fixture

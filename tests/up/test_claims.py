@@ -43,10 +43,8 @@ def engine(tmp_path_factory):
     directory: Path = tmp_path_factory.mktemp("claims")
     (directory / "cards.toml").write_text(CARDS)
     engine = WholeEngine(directory, "--nodes", "1", "--cards-file", str(directory / "cards.toml"))
-    started = engine.up()
-    assert started.returncode == 0, started.stderr
-    yield engine
-    engine.down()
+    with engine.running():
+        yield engine
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ class Engine:
         profiles = load_profiles(Path(settings.scheduler_config)) if settings.scheduler_config else ()
         self._scheduling = EmbeddedScheduling(self._scheduler_client, profiles)
         self._controllers = Controllers(self._controller_client, self._authority)
-        self._operators = EmbeddedOperators(self._operator_client, self._scheduling.world.catalogue)
+        self._operators = EmbeddedOperators(self._operator_client, self._scheduling.world.catalogue, self._path / "mpi")
         self._components = Components(self._node_client, logs, self._names)
         self._pods = EmbeddedPods(
             self._node_client,
@@ -155,7 +155,7 @@ class Engine:
         runtime = await self._pods.open({**variables, "KUBERNETES_SERVICE_PORT_HTTPS": port})
         self._site.nodes = EmbeddedDoors(runtime, self._pods.services, self._components)
         try:
-            await self._operators.install()
+            await self._operators.install(shows_mounts=runtime.shows_mounts)
             async with running(*self._works()):
                 yield
         finally:

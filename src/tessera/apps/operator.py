@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of the cluster's DNS; empty where there is none.",
 )
+@click.option(
+    "--shared-directory",
+    "shared_directories",
+    multiple=True,
+    default=("/run/kpu",),
+    show_default=True,
+    help="A directory of nodes below which Computes may have their shared memory; may be repeated.",
+)
 def command(**flags: "Unpack[Flags]") -> None:
     """Keep the status of GpuClaims and GpuGangs as pods and leases say, and make for Computes what they need."""
     import uvloop

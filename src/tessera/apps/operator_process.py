@@ -33,6 +33,7 @@ class Flags(TypedDict):
     install_definitions: bool
     compute_image: str
     cluster_domain: str
+    shared_directories: tuple[str, ...]
 
 
 async def run(flags: Flags) -> None:
@@ -45,7 +46,11 @@ async def run(flags: Flags) -> None:
         election = Election(client, LEASE, host) if flags["leader_elect"] else None
         recorder = Recorder(client, component=COMPONENT, host=host)
         operator = Operator(client, recorder, lease_namespace=flags["lease_namespace"], leading=election)
-        settings = ComputeSettings(image=flags["compute_image"], cluster_domain=flags["cluster_domain"])
+        settings = ComputeSettings(
+            image=flags["compute_image"],
+            cluster_domain=flags["cluster_domain"],
+            host_paths=flags["shared_directories"],
+        )
         computes = ComputeOperator(client, recorder, load_catalogue(), settings=settings, leading=election)
         app = make_app(
             is_ready=lambda: operator.is_synced and computes.is_synced, metrics=registry_of(operator, computes)

@@ -13,7 +13,9 @@ from tessera.kube.objects import Document
 
 
 def counts(job: Job, pod: Pod) -> bool:
-    """Whether its failure is one of those that the Job can bear only so many of."""
+    """Whether its failure is one of those that the Job can bear only so many of. To be suspended is none."""
+    if job.spec.suspend and pod.metadata.is_going:
+        return False
     matched = _match(job, pod)
     return matched is None or matched[0] != "Ignore"
 

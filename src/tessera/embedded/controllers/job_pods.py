@@ -8,6 +8,7 @@ from tessera.embedded.controllers.pods import Pod, make_pod, named
 from tessera.embedded.controllers.times import read_time
 from tessera.embedded.resources.parts import each
 from tessera.kube.objects import Document
+from tessera.model.mpi_hosts import FIRST_POD_NAME
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
@@ -64,13 +65,14 @@ _WAITED_FOR = ("Succeeded", "Failed")
 
 
 def missing_pods(
-    job: Job, active: Sequence[Pod], done: Collection[int], count: int, suffix: Iterator[str]
+    job: Job, pods: Sequence[Pod], done: Collection[int], count: int, suffix: Iterator[str]
 ) -> list[Document]:
-    """So many more pods; of an indexed Job, for the first indexes that nobody works on."""
+    """So many more pods than these; of an indexed Job, for the first indexes that nobody works on."""
     count = min(count, MOST_AT_ONCE)
     if not job.spec.is_indexed:
-        return [_make(job, None, next(suffix)) for _ in range(count)]
-    taken = {index_of(pod) for pod in active}
+        made = [_make(job, None, next(suffix)) for _ in range(count)]
+        return [_as_first(job, pods, made[0]), *made[1:]] if made else []
+    taken = {index_of(pod) for pod in pods if pod.is_active}
     free = [index for index in range(job.spec.completions or 0) if index not in taken and index not in done]
     return [_make(job, index, next(suffix)) for index in free[:count]]
 
@@ -86,6 +88,14 @@ def _make(job: Job, index: int | None, suffix: str) -> Document:
     spec = {**pod["spec"], **{part: containers for part, containers in told.items() if containers}}
     spec.setdefault("hostname", f"{metadata.name}-{index}")
     return {**pod, "spec": spec}
+
+
+def _as_first(job: Job, pods: Sequence[Pod], made: Document) -> Document:
+    """Called as the Job wishes for its first pod, unless one of its pods is called so already."""
+    name = (job.metadata.annotations or {}).get(FIRST_POD_NAME)
+    if not name or any(pod.metadata.name == name for pod in pods):
+        return made
+    return {**made, "metadata": {**made["metadata"], "name": name}}
 
 
 def _with_index(container: Document) -> Document:

@@ -84,7 +84,7 @@ def plan(job: Job, pods: Sequence[Pod], suffixes: Iterator[str], now: datetime) 
         return Plan((), (), status, soonest)
     replaced = tally.terminating if job.spec.pod_replacement_policy == "Failed" else 0
     missing = max(0, -surplus - replaced)
-    return Plan(missing_pods(job, tally.active, tally.done, missing, suffixes), (), status, soonest)
+    return Plan(missing_pods(job, pods, tally.done, missing, suffixes), (), status, soonest)
 
 
 def count(job: Job, pods: Sequence[Pod]) -> Tally:
@@ -144,8 +144,10 @@ def _wanted(job: Job, tally: Tally) -> int:
 
 
 def _end(job: Job, tally: Tally, target: Said, now: datetime) -> Plan:
-    """Pods that still work are stopped; once all are gone the Job is over."""
+    """Pods that still work are stopped, which is to fail; once all are gone the Job is over."""
     at = write_time(now)
+    if target.type == "FailureTarget" and not is_true(job.status.get("conditions"), target.type):
+        tally = tally._replace(failed=tally.failed + len(tally.active))
     status = _figures(job, tally, at)
     status["conditions"] = with_condition(job.status.get("conditions"), target, at, "lastProbeTime")
     if tally.active or tally.terminating:

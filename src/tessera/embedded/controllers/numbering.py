@@ -13,7 +13,7 @@ from tessera.embedded.controllers.pod_making import RETRIES
 from tessera.embedded.controllers.pods import PODS
 from tessera.embedded.controllers.replica_sets import next_available_s
 from tessera.embedded.controllers.watching import Watching
-from tessera.embedded.controllers.writes import Create, Write, carry_out, carry_out_one, put_status
+from tessera.embedded.controllers.writes import Patch, Write, carry_out, carry_out_one, put_status
 from tessera.errors import ApiError
 from tessera.kube.client import Client
 from tessera.kube.events import Recorder
@@ -50,13 +50,23 @@ class StatefulSets:
     async def _carry_out(self, one: StatefulSet, writes: Sequence[Write]) -> None:
         for write in writes:
             try:
-                await carry_out_one(self._client, write)
+                was_done = await carry_out_one(self._client, write)
             except ApiError as refusal:
-                if isinstance(write, Create):
-                    message = f"create Pod {write.key.name} in StatefulSet {one.metadata.name} failed error"
-                    about = reference_to(STATEFUL_SETS, one.metadata)
-                    self._recorder.warning(about, "FailedCreate", f"{message}: {refusal.message}")
+                self._tell(one, write, refusal)
                 raise
+            if was_done:
+                self._tell(one, write, None)
+
+    def _tell(self, one: StatefulSet, write: Write, refusal: ApiError | None) -> None:
+        """Of pods that came and went, as kube-controller-manager words it: others read why a pod is not there."""
+        if isinstance(write, Patch):
+            return
+        about, verb = reference_to(STATEFUL_SETS, one.metadata), type(write).__name__
+        told = f"{verb} Pod {write.key.name} in StatefulSet {one.metadata.name}"
+        if refusal is None:
+            self._recorder.normal(about, f"Successful{verb}", f"{told} successful")
+        else:
+            self._recorder.warning(about, f"Failed{verb}", f"{told} failed error: {refusal.message}")
 
 
 def _claimant(stateful_set: StatefulSet) -> Claimant:

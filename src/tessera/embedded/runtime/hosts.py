@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from tessera.embedded.documents import Frozen
+from tessera.embedded.runtime.parts import part
 
 
 def hosts_text(pod: Frozen, address: str, names: Iterable[tuple[str, str]]) -> str:
@@ -13,8 +14,15 @@ def hosts_text(pod: Frozen, address: str, names: Iterable[tuple[str, str]]) -> s
     lines.append(f"{address}\t{own}")
     aliases: Sequence[Frozen] = spec.get("hostAliases") or ()
     lines += [f"{alias['ip']}\t{' '.join(alias.get('hostnames') or ())}" for alias in aliases]
-    lines += [f"{host}\t{called}" for host, called in names]
+    searches: Sequence[str] = part(spec, "dnsConfig").get("searches") or ()
+    lines += [f"{host}\t{' '.join((called, *shorten(called, searches)))}" for host, called in names]
     return "".join(f"{line}\n" for line in lines)
+
+
+def shorten(called: str, searches: Sequence[str]) -> list[str]:
+    """What is left to say where a resolver would add one of these domains."""
+    ends = [f".{domain}" for domain in searches]
+    return [name.removesuffix(end) for name in called.split() for end in ends if name.endswith(end)]
 
 
 def hostname_of(pod: Frozen) -> str:

@@ -82,6 +82,10 @@ class Runtime:
     def limits_memory(self) -> bool:
         return self._machine.cgroups.limits_memory
 
+    @property
+    def shows_mounts(self) -> bool:
+        return self._machine.shows_mounts
+
     def start(self, pod: Frozen) -> None:
         """A pod that is bound to a node of this machine. One that is known already goes on as it is."""
         uid: str = pod["metadata"]["uid"]

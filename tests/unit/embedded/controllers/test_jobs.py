@@ -70,6 +70,16 @@ def test_without_a_number_a_job_is_complete_when_one_has_succeeded_and_all_have_
     assert "Complete" in conditions(planned(wanted, ended("a", "Succeeded"), ended("b", "Failed")).status)
 
 
+def test_pods_that_a_failing_job_stops_are_counted_once():
+    late = {"activeDeadlineSeconds": 5, "backoffLimit": 6}
+    first = planned(job(**late, status={"startTime": ago(9), "failed": 1}), ended("a", "Failed"), pod("b")).status
+    assert (first["failed"], "FailureTarget" in conditions(first)) == (2, True)
+    second = planned(job(**late, status=first), ended("a", "Failed"), going("b")).status
+    assert second["failed"] == 2
+    third = planned(job(**late, status=second), ended("a", "Failed"), ended("b", "Failed")).status
+    assert (third["failed"], "Failed" in conditions(third)) == (2, True)
+
+
 def test_containers_that_are_started_again_count_as_failures():
     template = {**TEMPLATE, "spec": {**TEMPLATE["spec"], "restartPolicy": "OnFailure"}}
     failing = pod("a", status={"containerStatuses": [{"restartCount": 2}]})
