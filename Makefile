@@ -94,18 +94,18 @@ demo: setup native ## Start a cluster on this machine and share its cards, befor
 
 ## To prove it --------------------------------------------------------------------------------------------------------
 
-# Most tests wait for a cluster most of the time: with AT_ONCE=2 two files go side by side. Clusters live as long as the
-# run does, and two at once have more of them than a host with 128 instances of inotify can bear.
-AT_ONCE ?= 1
+# Most tests wait for a cluster most of the time, so two directories of them go side by side.
+AT_ONCE ?= 2
+SIDE_BY_SIDE := $(if $(filter-out 1,$(AT_ONCE)),--numprocesses $(AT_ONCE))
 CLIENTS_ON_A_CLUSTER := tests/examples/test_client_tour.py tests/examples/test_java_client.py
 .PHONY: test test-tessera test-sdk test-sdk-py39 test-sdk-newest
 test: check test-tessera test-sdk ## Run the checks, the tests, and the tests of both SDKs
 
 test-tessera: setup native programs .venv-torch/.installed ## Run the tests alone
 	@$(call say,Tests)
-	@$(BIN)/pytest $(if $(filter-out 1,$(AT_ONCE)),--numprocesses $(AT_ONCE) --dist loadfile)
+	@$(BIN)/pytest $(SIDE_BY_SIDE)
 	@$(call say,The contract and the clients on the embedded engine)
-	@TESSERA_ENGINE=embedded $(BIN)/pytest tests/contract tests/seeds $(CLIENTS_ON_A_CLUSTER)
+	@TESSERA_ENGINE=embedded $(BIN)/pytest $(SIDE_BY_SIDE) tests/contract tests/seeds $(CLIENTS_ON_A_CLUSTER)
 
 # A real Kubernetes for the tests, built from Go modules and kept outside the tree. Without Go or root the tests that
 # need it are skipped, and say so; on CI that is a failure.

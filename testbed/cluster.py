@@ -90,8 +90,11 @@ class Cluster:
         self.load(dns)
         self.kubectl("apply", "-f", "-", input=name_service.manifests(image=dns.reference, address=address))
         self.load(busybox_image(default_cache()))
-        for event in ("create", "condition=Ready"):
-            self.kubectl("wait", f"--for={event}", f"node/{self.node.name}", PATIENCE)
+        try:
+            for event in ("create", "condition=Ready"):
+                self.kubectl("wait", f"--for={event}", f"node/{self.node.name}", PATIENCE)
+        except TestbedFailed as late:
+            raise TestbedFailed(f"{late}; the kubelet's log ends:\n{self.node.kubelet.last_words()}") from None
         self.kubectl("rollout", "status", "--namespace=kube-system", "deployment/coredns", PATIENCE)
 
     def load(self, image: Image) -> None:

@@ -1,4 +1,7 @@
-"""Clusters for pytest: `new_cluster(...)` makes them, `cluster` is the one that tests share.
+"""Clusters for pytest: a directory's `new_cluster(...)` makes them, and they end with the directory's last test.
+
+A conftest.py makes it its own by `new_cluster = pytest.fixture(scope="package")(clusters)`. Clusters that lived longer
+would add up: a kubelet and its like hold a dozen of the few instances of inotify that a host gives to one user.
 
 Where a cluster cannot run, tests skip and say why; on CI they fail, because a check that skips proves nothing.
 """
@@ -29,9 +32,8 @@ def require_testbed() -> None:
     require(not problems, "; ".join(problems))
 
 
-@pytest.fixture(scope="session")
-def new_cluster(request: pytest.FixtureRequest) -> Iterator[NewCluster]:
-    """Makes clusters that end with the session, if their test does not end them; logs stay if a test failed."""
+def clusters(request: pytest.FixtureRequest) -> Iterator[NewCluster]:
+    """What a fixture yields whose clusters end with it, if nobody ends them before; logs stay if a test failed."""
     require_testbed()
     with ExitStack() as stack:
 
@@ -43,7 +45,6 @@ def new_cluster(request: pytest.FixtureRequest) -> Iterator[NewCluster]:
         yield make
 
 
-@pytest.fixture(scope="session")
-def cluster(new_cluster: NewCluster) -> Cluster:
+def mixed_cluster(new_cluster: NewCluster) -> Cluster:
     """One real node, two simulated ones. Whoever breaks something for the others makes a cluster of their own."""
     return new_cluster(node=True, simulated_nodes=2)

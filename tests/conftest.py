@@ -1,4 +1,4 @@
-"""What every test shares: clusters of the testbed, and how hard hypothesis tries.
+"""What every test shares: how hard hypothesis tries, and who runs what where several run at once.
 
 `HYPOTHESIS_PROFILE` chooses. `ci`, the default, tries the same bounded number of examples each time, and when it fails
 it does not look for a smaller one, so that it ends in time; `dev` tries more, at random, and remembers; `soak` is for
@@ -10,10 +10,12 @@ everybody to ignore that; here it counts again.
 
 import os
 import signal
+from typing import Any
 
+import pytest
 from hypothesis import Phase, settings
 
-pytest_plugins = ["testbed.fixtures"]
+from tests.distribution import ByDirectory
 
 BOUNDED = (Phase.explicit, Phase.generate)
 settings.register_profile(
@@ -25,3 +27,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByDirectory:
+    return ByDirectory(config, log)

@@ -13,7 +13,7 @@ from tessera.admission import DEFAULT_SETTINGS, Webhook
 from tessera.admission.manifests import UrlAddress, webhook_manifest
 from tessera.vendors.loading import load_catalogue
 from testbed.cluster import Cluster
-from testbed.fixtures import NewCluster
+from testbed.fixtures import NewCluster, clusters
 from testbed.requirements import TestbedFailed
 from tests.admission.server import WebhookServer
 from tests.admission.waiting import eventually
@@ -63,7 +63,10 @@ def make_namespace(api: Api, name: str) -> None:
     api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, account)
 
 
-@pytest.fixture(scope="session")
+new_cluster = pytest.fixture(scope="package")(clusters)
+
+
+@pytest.fixture(scope="package")
 def admission_api(new_cluster: NewCluster) -> Api:
     api = Api(new_cluster(controllers=False))
     make_namespace(api, "kube-system")

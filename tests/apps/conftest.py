@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from testbed.cluster import Cluster
-from testbed.fixtures import NewCluster
+from testbed.fixtures import NewCluster, clusters
 from testbed.program import Program
 from tests.scheduler.extender_process import TESSERA, ExtenderProcess
 
@@ -129,7 +129,10 @@ def fetch(url: str, trust: ssl.SSLContext | None = None, body: Document | None =
         return refused.code, refused.read()
 
 
-@pytest.fixture(scope="session")
+new_cluster = pytest.fixture(scope="package")(clusters)
+
+
+@pytest.fixture(scope="package")
 def apps_cluster(new_cluster: NewCluster) -> Cluster:
     cluster = new_cluster(simulated_nodes=2)
     cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s")

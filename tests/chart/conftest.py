@@ -3,12 +3,15 @@
 import pytest
 
 from testbed.cluster import Cluster
-from testbed.fixtures import NewCluster
+from testbed.fixtures import NewCluster, clusters, mixed_cluster
 from tests.chart.charts import SEEDS_CHART
 from tests.repository.files import ROOT
 
+new_cluster = pytest.fixture(scope="package")(clusters)
+cluster = pytest.fixture(scope="package")(mixed_cluster)
 
-@pytest.fixture(scope="session")
+
+@pytest.fixture(scope="package")
 def bare_cluster(new_cluster: NewCluster) -> Cluster:
     """An API server that keeps objects, and nobody who acts on them."""
     return new_cluster(controllers=False)

@@ -18,7 +18,7 @@ import pytest
 
 from tessera.views.documents import ViewedNode
 from testbed.cluster import Cluster
-from testbed.fixtures import NewCluster
+from testbed.fixtures import NewCluster, clusters
 from tests.unit.scheduler.cluster import node_document
 from tests.unit.views.making import uuids_of
 
@@ -142,6 +142,9 @@ def _fill(commands: Commands) -> None:
     said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": REFUSAL}
     status = {"status": {"conditions": [{**said, "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}
     kubectl("patch", "pod", "too-much", "--subresource=status", "-p", json.dumps(status))
+
+
+new_cluster = pytest.fixture(scope="package")(clusters)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest_asyncio
 from kubernetes import client, config
 
 from kpu.client import Compute, cluster, init
+from testbed.fixtures import clusters
 from tests.contract.command_line import CommandLine
 from tests.operators.compute_life import ENGINES, ComputeEngine, own_namespace, running_engine
 
@@ -22,7 +23,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S, func_only=True))
 
 
-compute_engine = pytest.fixture(scope="session", params=ENGINES)(running_engine)
+new_cluster = pytest.fixture(scope="package")(clusters)
+
+
+compute_engine = pytest.fixture(scope="package", params=ENGINES)(running_engine)
 
 
 @pytest.fixture

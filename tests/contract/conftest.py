@@ -11,7 +11,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from testbed.fixtures import require
+from testbed.fixtures import clusters, require
 from tests.contract.api import Api, Collection, Object
 from tests.contract.command_line import CommandLine
 from tests.contract.custom_resources import Definitions, Widgets
@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "engine" in metafunc.fixturenames:
         chosen = metafunc.config.getoption("--engine", default=None) or os.environ.get("TESSERA_ENGINE", "kubernetes")
-        metafunc.parametrize("engine", [chosen], indirect=True, scope="session")
+        metafunc.parametrize("engine", [chosen], indirect=True, scope="package")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -48,12 +48,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S, func_only=True))
 
 
-@pytest.fixture(scope="session")
-def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Engine:
-    return ENGINES[request.param](request, tmp_path_factory.mktemp("engine"))
+new_cluster = pytest.fixture(scope="package")(clusters)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    with ENGINES[request.param](request, tmp_path_factory.mktemp("engine")) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="package")
 def api(engine: Engine) -> Iterator[Api]:
     with Api(engine.kubeconfig) as api:
         yield api
@@ -120,7 +124,7 @@ def runner(engine: Engine, pods: Collection) -> Runner:
     return Runner(engine, pods)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def definitions(api: Api) -> Iterator[Definitions]:
     definitions = Definitions(api, f"{random_name()}.example")
     yield definitions

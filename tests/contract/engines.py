@@ -5,7 +5,8 @@ A test sees an `Engine` and never which one. Another engine is another class her
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlencode
@@ -113,9 +114,10 @@ class Kubernetes:
         assert answer.status == 200, answer.data
 
 
-def kubernetes(request: pytest.FixtureRequest, directory: Path) -> Engine:
+@contextmanager
+def kubernetes(request: pytest.FixtureRequest, directory: Path) -> Iterator[Engine]:
     new_cluster: NewCluster = request.getfixturevalue("new_cluster")
-    return Kubernetes(new_cluster(node=True), directory)
+    yield Kubernetes(new_cluster(node=True), directory)
 
 
 class Embedded:
@@ -153,13 +155,11 @@ class Embedded:
             api.ask("POST", "/debug/forget", query={"before": before})
 
 
-def embedded(request: pytest.FixtureRequest, directory: Path) -> Engine:
+@contextmanager
+def embedded(_: pytest.FixtureRequest, directory: Path) -> Iterator[Engine]:
     found_first = f"{_small_programs(directory)}{os.pathsep}{os.environ['PATH']}"
-    engine = WholeEngine(directory, environment={"PATH": found_first})
-    request.addfinalizer(engine.down)
-    started = engine.up()
-    assert started.returncode == 0, started.stderr
-    return Embedded(engine, directory)
+    with WholeEngine(directory, environment={"PATH": found_first}).running() as engine:
+        yield Embedded(engine, directory)
 
 
 def _forget_admission(api: Api) -> None:
@@ -177,7 +177,4 @@ def _small_programs(directory: Path) -> Path:
     return programs
 
 
-ENGINES: Mapping[str, Callable[[pytest.FixtureRequest, Path], Engine]] = {
-    "embedded": embedded,
-    "kubernetes": kubernetes,
-}
+ENGINES = {"embedded": embedded, "kubernetes": kubernetes}

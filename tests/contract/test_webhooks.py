@@ -17,7 +17,7 @@ ASKS_FOR_A_GPU = "object.spec.containers.exists(c, has(c.resources.limits) && 'n
 SET_SCHEDULER = {"op": "replace", "path": "/spec/schedulerName", "value": "tessera"}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(engine, tmp_path_factory):
     with WebhookServer(engine.callback_host, tmp_path_factory.mktemp("webhooks")).running() as server:
         yield server

@@ -31,9 +31,9 @@ class WholeEngine:
     @contextmanager
     def running(self) -> Iterator[Self]:
         """Up, until whoever needs it is done."""
-        started = self.up()
-        assert started.returncode == 0, started.stderr
         try:
+            started = self.up()
+            assert started.returncode == 0, started.stderr
             yield self
         finally:
             self.down()

@@ -1,15 +1,9 @@
-"""The cluster that the examples run on: the one of the seeds' samples."""
-
-from collections.abc import Iterator
-from pathlib import Path
+"""The cluster that the examples run on: one like that of the seeds' samples."""
 
 import pytest
 
-from tests.seeds.engines import chosen_engine
+from testbed.fixtures import clusters
+from tests.seeds.engines import kubeconfig_of_chosen_engine
 
-
-@pytest.fixture(scope="session")
-def kubeconfig(request: pytest.FixtureRequest) -> Iterator[Path]:
-    engine = chosen_engine(request)
-    yield engine.kubeconfig
-    engine.stop()
+new_cluster = pytest.fixture(scope="package")(clusters)
+kubeconfig = pytest.fixture(scope="package")(kubeconfig_of_chosen_engine)

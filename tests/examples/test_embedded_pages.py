@@ -21,18 +21,15 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     """With everything there that the pages speak of."""
     require_testbed()
     directory = tmp_path_factory.mktemp("engine")
-    engine = WholeEngine(directory, "--nodes=2", "--cards=4xA100-SXM4-80GB")
-    started = engine.up()
-    assert started.returncode == 0, started.stderr
-    shell = Shell(engine.kubeconfig, directory / "cache")
-    for page in (README, CLAIMS):
-        for sample in samples_of(page.read_text(), "yaml"):
-            shell.run("kubectl apply -f -", input=sample.text)
-    for claim in OF_PODS.values():
-        shell.run(f"kubectl wait --for=condition=Allocated gclaim/{claim} --timeout=30s")
-    shell.run("kubectl wait --for=create gns/node-a --timeout=30s")
-    yield shell
-    engine.down()
+    with WholeEngine(directory, "--nodes=2", "--cards=4xA100-SXM4-80GB").running() as engine:
+        shell = Shell(engine.kubeconfig, directory / "cache")
+        for page in (README, CLAIMS):
+            for sample in samples_of(page.read_text(), "yaml"):
+                shell.run("kubectl apply -f -", input=sample.text)
+        for claim in OF_PODS.values():
+            shell.run(f"kubectl wait --for=condition=Allocated gclaim/{claim} --timeout=30s")
+        shell.run("kubectl wait --for=create gns/node-a --timeout=30s")
+        yield shell
 
 
 def kubectl_commands(page: Path) -> list[str]:

@@ -17,7 +17,7 @@ from tessera.kube.access import Access, find_access
 from tessera.kube.client import Client
 from tessera.kube.kinds import NAMESPACES, SERVICE_ACCOUNTS
 from testbed.cluster import Cluster
-from testbed.fixtures import NewCluster
+from testbed.fixtures import NewCluster, clusters
 from testbed.program import Program
 from tests.kube.proxy import Proxy
 
@@ -83,7 +83,10 @@ class Api:
         urllib.request.urlopen(request, timeout=10).close()
 
 
-@pytest.fixture(scope="session")
+new_cluster = pytest.fixture(scope="package")(clusters)
+
+
+@pytest.fixture(scope="package")
 def api(new_cluster: NewCluster) -> Api:
     return Api(new_cluster(controllers=False))
 

@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(TIMEOUT_S, func_only=True))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def mpi_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeEngine]:
     require_testbed()
     engine = WholeEngine(
@@ -42,7 +42,7 @@ def mpi_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WholeEngine
         yield engine
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kubectl(mpi_engine: WholeEngine, tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     return CommandLine(Programs()["kubectl"], mpi_engine.kubeconfig, tmp_path_factory.mktemp("kubectl"))
 

@@ -15,7 +15,7 @@ from kubernetes.client.exceptions import ApiException
 from openshift_ai_sdk.training import MPIJob
 from testbed.building import Programs
 from testbed.cluster import Cluster
-from testbed.fixtures import NewCluster, require_testbed
+from testbed.fixtures import NewCluster, clusters, require_testbed
 from tests.contract.command_line import CommandLine
 from tests.contract.waiting import eventually
 from tests.embedded.whole_engine import WholeEngine
@@ -39,6 +39,9 @@ class Server:
         self.kubectl = kubectl
         self.kubeconfig = kubeconfig
         self.error_before = error_before
+
+
+new_cluster = pytest.fixture(scope="package")(clusters)
 
 
 @pytest.fixture(scope="package")

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import pytest
 
 from testbed.cluster import Cluster
-from testbed.fixtures import NewCluster
+from testbed.fixtures import NewCluster, clusters
 from testbed.images.recipes.busybox import REFERENCE
 from testbed.program import Program
 from tests.scheduler.claims import install_definitions
@@ -99,7 +99,7 @@ class GpuNode:
         self.cluster.kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": pods}))
 
     def wait_until(self, condition: Callable[[], T], what: str, *, timeout_s: float = PATIENCE_S) -> T:
-        return self.cluster.machine.programs["kubelet"].until(condition, what, timeout_s=timeout_s)
+        return self.cluster.node.kubelet.until(condition, what, timeout_s=timeout_s)
 
     def wait_until_running(self, *names: str, timeout_s: float = PATIENCE_S) -> None:
         def all_run() -> bool:
@@ -153,6 +153,9 @@ def a_pod(name: str, *containers: dict[str, Any], **spec: Any) -> dict[str, Any]
             **spec,
         },
     }
+
+
+new_cluster = pytest.fixture(scope="package")(clusters)
 
 
 @pytest.fixture(scope="package")

@@ -30,7 +30,7 @@ from tessera.kube.kinds import (
 from tessera.operators.compute_objects import COMPUTE_DOCUMENTS, STATEFUL_SETS
 from tessera.operators.installing import install_definitions
 from testbed.building import Programs
-from testbed.fixtures import NewCluster, require_testbed
+from testbed.fixtures import NewCluster, clusters, require_testbed
 from tests.contract.command_line import CommandLine
 from tests.embedded.server import Server
 
@@ -40,7 +40,10 @@ class Engine(NamedTuple):
     kubectl: CommandLine
 
 
-@pytest.fixture(scope="session", params=["embedded", "kubernetes"])
+new_cluster = pytest.fixture(scope="package")(clusters)
+
+
+@pytest.fixture(scope="package", params=["embedded", "kubernetes"])
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     require_testbed()
     directory = tmp_path_factory.mktemp("operators")

@@ -21,7 +21,7 @@ from tessera.kube.client import Client, Deletion
 from tessera.kube.kinds import NAMESPACES, NODES, PODS, SERVICE_ACCOUNTS, Selection
 from testbed.checking import Card, check
 from testbed.cluster import Cluster
-from testbed.fixtures import NewCluster
+from testbed.fixtures import NewCluster, clusters
 from tests.scheduler.extender_process import TESSERA, ExtenderProcess
 from tests.scheduler.in_process import NODE_NAMES, PLAN
 from tests.unit.scheduler.cluster import node_document
@@ -137,6 +137,9 @@ class Scheduling:
 
 def _is_running(pod: dict[str, Any]) -> bool:
     return pod.get("status", {}).get("phase") == "Running"
+
+
+new_cluster = pytest.fixture(scope="package")(clusters)
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,17 @@
 """What a test of the seeds' samples is given: the document, and a cluster to run them on."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.seeds.engines import chosen_engine
+from testbed.fixtures import clusters
+from tests.seeds.engines import kubeconfig_of_chosen_engine
 from tests.seeds.samples import find_seed, seeds_directory
 from tests.seeds.shell import Shell
+
+new_cluster = pytest.fixture(scope="package")(clusters)
+kubeconfig = pytest.fixture(scope="package")(kubeconfig_of_chosen_engine)
 
 
 @pytest.fixture(scope="session")
@@ -23,14 +27,6 @@ def seed() -> Callable[[int], str]:
     return read
 
 
-@pytest.fixture(scope="session")
-def kubeconfig(request: pytest.FixtureRequest) -> Iterator[Path]:
-    """The administrator's, for a cluster with our scheduler and webhook."""
-    engine = chosen_engine(request)
-    yield engine.kubeconfig
-    engine.stop()
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def shell(kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> Shell:
     return Shell(kubeconfig, tmp_path_factory.mktemp("cache"))

@@ -1,7 +1,7 @@
 """Where the samples and the example clients run: a cluster with our scheduler and webhook, and nodes with cards.
 
 A test sees a kubeconfig and never which engine is behind it. Another engine is another function here and one line in
-`ENGINES`; `TESSERA_ENGINE` chooses. Whoever asks first makes the engine, and all tests of a session share it.
+`ENGINES`; `TESSERA_ENGINE` chooses. All tests of a directory share theirs.
 """
 
 import json
@@ -9,9 +9,9 @@ import os
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 
@@ -34,17 +34,6 @@ DEADLINE_S = 60
 NODE_NAMES = ("node-a", "node-b")
 """As `tessera up` calls its own, and as the seeds call theirs."""
 CARDS = "8xA100-SXM4-80GB"
-
-
-class Engine(Protocol):
-    @property
-    def kubeconfig(self) -> Path:
-        """The administrator's."""
-        ...
-
-    def stop(self) -> None:
-        """May be called more than once."""
-        ...
 
 
 class OperatorProcess:
@@ -76,7 +65,6 @@ class Kubernetes(Scheduling):
 
     def __init__(self, cluster: Cluster) -> None:
         self.kubeconfig = cluster.kubeconfig
-        self._has_ended = False
         self._operator = OperatorProcess(cluster.kubeconfig, cluster.machine.logs / "operator.log")
         super().__init__(cluster)
         self._register_webhook()
@@ -120,50 +108,38 @@ class Kubernetes(Scheduling):
         return json.loads(answer)["spec"]["schedulerName"]
 
     def stop(self) -> None:
-        if not self._has_ended:
-            self._has_ended = True
-            self.extender.stop()
-            self._operator.stop()
-            self.cluster.stop()
+        self.extender.stop()
+        self._operator.stop()
+        self.cluster.stop()
 
 
-def kubernetes(request: pytest.FixtureRequest) -> Engine:
+@contextmanager
+def kubernetes(request: pytest.FixtureRequest) -> Iterator[Path]:
     new_cluster: NewCluster = request.getfixturevalue("new_cluster")
     cluster = new_cluster()
     cluster.simulated.add(NODE_NAMES, NodeShape(cards=CARDS))
     cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s")
-    return Kubernetes(cluster)
+    engine = Kubernetes(cluster)
+    yield engine.kubeconfig
+    engine.stop()
 
 
-class Embedded(WholeEngine):
+@contextmanager
+def embedded(request: pytest.FixtureRequest) -> Iterator[Path]:
     """Our own engine, as users start it: everything is in it already."""
-
-    def stop(self) -> None:
-        self.down()
-
-
-def embedded(request: pytest.FixtureRequest) -> Engine:
     directory = request.getfixturevalue("tmp_path_factory").mktemp("embedded")
-    engine = Embedded(directory, f"--nodes={len(NODE_NAMES)}", f"--cards={CARDS}")
-    request.addfinalizer(engine.stop)
-    started = engine.up()
-    assert started.returncode == 0, started.stderr
-    return engine
+    with WholeEngine(directory, f"--nodes={len(NODE_NAMES)}", f"--cards={CARDS}").running() as engine:
+        yield engine.kubeconfig
 
 
-ENGINES: Mapping[str, Callable[[pytest.FixtureRequest], Engine]] = {"embedded": embedded, "kubernetes": kubernetes}
+ENGINES = {"embedded": embedded, "kubernetes": kubernetes}
 
 
 def name_of_chosen_engine() -> str:
     return os.environ.get("TESSERA_ENGINE", "kubernetes")
 
 
-def chosen_engine(request: pytest.FixtureRequest) -> Engine:
-    """The one engine of this session."""
-    stash = request.config.stash
-    if _MADE not in stash:
-        stash[_MADE] = ENGINES[name_of_chosen_engine()](request)
-    return stash[_MADE]
-
-
-_MADE = pytest.StashKey[Engine]()
+def kubeconfig_of_chosen_engine(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """What a fixture yields: the administrator's, for a cluster with our scheduler and webhook."""
+    with ENGINES[name_of_chosen_engine()](request) as kubeconfig:
+        yield kubeconfig

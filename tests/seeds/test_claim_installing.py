@@ -121,16 +121,14 @@ def runs_in_kube_scheduler(configuration: Path, request: pytest.FixtureRequest) 
 
 def places_pods_of_its_profile(configuration: Path, request: pytest.FixtureRequest) -> None:
     directory: Path = request.getfixturevalue("tmp_path")
-    engine = WholeEngine(directory, "--nodes=1", "--cards=1xA100-SXM4-80GB", f"--scheduler-config={configuration}")
-    request.addfinalizer(engine.down)
-    started = engine.up()
-    assert started.returncode == 0, started.stderr
     (profile,) = yaml.safe_load(configuration.read_text())["profiles"]
-    shell = Shell(engine.kubeconfig, directory / "cache")
-    create(shell, a_claim("mine"))
-    mine = {"gpu.scheduling/claim": "mine"}
-    create(shell, a_pod("placed", annotations=mine, schedulerName=profile["schedulerName"]))
-    assert wait_until_bound(shell, "mine")["allocated"] == "node-a:0"
+    options = ("--nodes=1", "--cards=1xA100-SXM4-80GB", f"--scheduler-config={configuration}")
+    with WholeEngine(directory, *options).running() as engine:
+        shell = Shell(engine.kubeconfig, directory / "cache")
+        create(shell, a_claim("mine"))
+        mine = {"gpu.scheduling/claim": "mine"}
+        create(shell, a_pod("placed", annotations=mine, schedulerName=profile["schedulerName"]))
+        assert wait_until_bound(shell, "mine")["allocated"] == "node-a:0"
 
 
 PROVED_BY = {"kubernetes": runs_in_kube_scheduler, "embedded": places_pods_of_its_profile}

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from testbed.cluster import Cluster
-from testbed.fixtures import NewCluster
+from testbed.fixtures import NewCluster, clusters
 from tests.contract.api import Api, Collection, Object
 from tests.contract.command_line import CommandLine
 from tests.contract.waiting import eventually
 from tests.embedded.controllers.background import Background
 from tests.embedded.controllers.workloads import NODE
+
+new_cluster = pytest.fixture(scope="package")(clusters)
 
 
 @pytest.fixture(scope="package")

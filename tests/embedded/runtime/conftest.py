@@ -1,6 +1,10 @@
+import pytest
 import pytest_asyncio
 
+from testbed.fixtures import clusters
 from tests.embedded.runtime.node import running_node
+
+new_cluster = pytest.fixture(scope="package")(clusters)
 
 
 @pytest_asyncio.fixture

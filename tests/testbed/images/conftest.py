@@ -21,7 +21,7 @@ def programs() -> Programs:
     return Programs()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def containers(programs: Programs) -> Iterator[Containers]:
     tree = debian.unpack(["containernetworking-plugins", "runc"])
     machine = Machine("images")
