@@ -29,7 +29,7 @@ static uint64_t product(uint64_t one, uint64_t other) {
 }
 
 static uint64_t bytes_of(const CUDA_ARRAY3D_DESCRIPTOR *wish) {
-    if (wish == NULL || wish->flags & (ARRAY_SPARSE | ARRAY_DEFERRED))
+    if (wish->flags & (ARRAY_SPARSE | ARRAY_DEFERRED))
         return 0;
     uint64_t texel = product(channel_bytes(wish->format), at_least_one(wish->channels));
     uint64_t row = product(at_least_one(wish->width), texel);
@@ -57,35 +57,30 @@ static uint64_t key_of(CUresult result, void *const *handle) {
     return result == CUDA_SUCCESS ? (uint64_t)(uintptr_t)*handle : 0;
 }
 
-CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *wish) {
-    charge_t charge;
-    CUDA_ARRAY3D_DESCRIPTOR flat = {.flags = ARRAY_SPARSE};
-    if (wish)
-        flat = (CUDA_ARRAY3D_DESCRIPTOR){wish->width, wish->height, 0, wish->format, wish->channels, 0};
-    CUresult result = begin_charge(&charge, current_card(), bytes_of(&flat));
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = CALL(cuArrayCreate_v2, array, wish);
-    return end_charge(&charge, result, ARRAY, key_of(result, (void **)array));
-}
+/* The bytes of an array of two dimensions, or of three; the first versions of these entries have narrower wishes. */
+#define FLAT_BYTES(wish)                                                                                               \
+    (wish ? bytes_of(&(CUDA_ARRAY3D_DESCRIPTOR){wish->width, wish->height, 0, wish->format, wish->channels, 0}) : 0)
+#define DEEP_BYTES(wish)                                                                                               \
+    (wish ? bytes_of(&(CUDA_ARRAY3D_DESCRIPTOR){wish->width, wish->height, wish->depth, wish->format, wish->channels,  \
+                                                wish->flags})                                                          \
+          : 0)
 
-CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *wish) {
-    charge_t charge;
-    CUresult result = begin_charge(&charge, current_card(), bytes_of(wish));
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = CALL(cuArray3DCreate_v2, array, wish);
-    return end_charge(&charge, result, ARRAY, key_of(result, (void **)array));
-}
+#define MAKE(name, parameters, bytes, ...)                                                                             \
+    CUresult name parameters {                                                                                         \
+        charge_t charge;                                                                                               \
+        CUresult result = begin_charge(&charge, current_card(), bytes);                                                \
+        if (result != CUDA_SUCCESS)                                                                                    \
+            return result;                                                                                             \
+        result = CALL(name, __VA_ARGS__);                                                                              \
+        return end_charge(&charge, result, ARRAY, key_of(result, (void **)array));                                     \
+    }
 
-CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *wish, unsigned int levels) {
-    charge_t charge;
-    CUresult result = begin_charge(&charge, current_card(), bytes_of_levels(wish, levels));
-    if (result != CUDA_SUCCESS)
-        return result;
-    result = CALL(cuMipmappedArrayCreate, array, wish, levels);
-    return end_charge(&charge, result, ARRAY, key_of(result, (void **)array));
-}
+MAKE(cuArrayCreate, (CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *wish), FLAT_BYTES(wish), array, wish)
+MAKE(cuArrayCreate_v2, (CUarray *array, const CUDA_ARRAY_DESCRIPTOR *wish), FLAT_BYTES(wish), array, wish)
+MAKE(cuArray3DCreate, (CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *wish), DEEP_BYTES(wish), array, wish)
+MAKE(cuArray3DCreate_v2, (CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *wish), DEEP_BYTES(wish), array, wish)
+MAKE(cuMipmappedArrayCreate, (CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *wish, unsigned int levels),
+     bytes_of_levels(wish, levels), array, wish, levels)
 
 CUresult cuArrayDestroy(CUarray array) {
     block_t block;

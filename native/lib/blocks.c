@@ -90,10 +90,12 @@ int blocks_drop(kind_t kind, uint64_t key, block_t *block) {
     pthread_mutex_lock(&table->mutex);
     size_t place = table->room ? place_of(table, kind, key) : 0;
     if (table->room && table->blocks[place].uses) {
-        is_last = --table->blocks[place].uses == 0;
+        is_last = table->blocks[place].uses == 1;
         if (is_last) {
             *block = table->blocks[place];
             remove_at(table, place);
+        } else {
+            table->blocks[place].uses--;
         }
     }
     pthread_mutex_unlock(&table->mutex);

@@ -68,19 +68,25 @@ static int64_t most_of(card_file_t *file, const card_tenant_t *tenant, int64_t t
     return most > 0 && most < LONGEST_CREDIT_NS ? most : LONGEST_CREDIT_NS;
 }
 
+/* Whatever another tenant has written there, nobody waits for it for good. */
+static int64_t time_to_fill(uint64_t before, int64_t boundary, int64_t frame) {
+    int64_t passed = boundary - (int64_t)before;
+    if (before == 0 || passed < 0)
+        return frame;
+    return passed < LONGEST_CREDIT_NS ? passed : LONGEST_CREDIT_NS;
+}
+
 static void refill(card_file_t *file, card_tenant_t *tenant, int64_t t) {
     int64_t frame = frame_of(file, tenant, t), boundary = t / frame * frame;
     uint64_t before = atomic_load(&tenant->refilled_ns);
-    if ((int64_t)before >= boundary ||
-        !atomic_compare_exchange_strong(&tenant->refilled_ns, &before, (uint64_t)boundary))
+    int is_filled = (int64_t)before >= boundary && (int64_t)before < boundary + FUTURE_NS;
+    if (is_filled || !atomic_compare_exchange_strong(&tenant->refilled_ns, &before, (uint64_t)boundary))
         return;
-    int64_t passed = before ? boundary - (int64_t)before : frame;
-    if (passed > LONGEST_CREDIT_NS)
-        passed = LONGEST_CREDIT_NS;
-    int64_t more = part_of(file, tenant, passed, t), most = most_of(file, tenant, t);
+    int64_t more = part_of(file, tenant, time_to_fill(before, boundary, frame), t), most = most_of(file, tenant, t);
     int64_t budget = atomic_fetch_add(&tenant->budget_ns, more) + more;
-    if (budget > most)
-        atomic_fetch_sub(&tenant->budget_ns, budget - most);
+    int64_t fair = budget > most ? most : budget < -WORST_DEBT_NS ? -WORST_DEBT_NS : budget;
+    if (fair != budget)
+        atomic_fetch_add(&tenant->budget_ns, fair - budget);
 }
 
 /* Everybody's, so that who is first to look at the beginning of a frame sees who else has time to use. */

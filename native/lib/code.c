@@ -1,15 +1,33 @@
-/* Code of a program: modules and libraries. The driver puts them on the card when they are loaded, or when one of their
-   kernels is launched for the first time, and takes memory for it that nobody asked for. */
+/* Code of a program, and what its kernels have to themselves. The driver puts modules and libraries on the card when
+   they are loaded, or when one of their kernels is launched for the first time, and takes memory for it that nobody
+   asked for. */
 #define _GNU_SOURCE
 #include "memory.h"
 
+#define HEAP_OF_KERNELS 2
+
 static CUresult begin_code(int card) {
+    adopt_context(card);
     return card == NO_CARD ? CUDA_SUCCESS : upkeep_begin_code(card);
 }
 
 static CUresult end_code(int card, CUresult result) {
     if (card != NO_CARD)
         upkeep_end_code(card);
+    return result;
+}
+
+/* A program may give its kernels a heap. The driver takes it when a kernel needs it, and asks nobody then. */
+CUresult cuCtxSetLimit(int which, size_t bytes) {
+    int card = which == HEAP_OF_KERNELS ? current_card() : NO_CARD;
+    uint64_t before = 0, given;
+    adopt_context(card);
+    CUresult result = card == NO_CARD ? CUDA_SUCCESS : upkeep_promise(card, bytes, &before);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = CALL(cuCtxSetLimit, which, bytes);
+    if (result != CUDA_SUCCESS && card != NO_CARD)
+        upkeep_promise(card, before, &given);
     return result;
 }
 

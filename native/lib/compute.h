@@ -19,6 +19,7 @@
 #define PATIENCE_NS (50 * MILLISECOND)          /* with work under way that does not end */
 #define LIMITS_NS (10 * MILLISECOND)            /* after which they are read again */
 #define SHARING_NS (200 * MILLISECOND)          /* of tenants that share: it should not change with every pause */
+#define FUTURE_NS (1000 * MILLISECOND)           /* beyond which a stamp is none */
 #define POLITENESS_NS (300 * MICROSECOND)       /* of one that lets others take the turn before it */
 #define SHORTEST_NAP_NS (10 * MICROSECOND)
 #define LONGEST_NAP_NS (2 * MILLISECOND)
@@ -143,6 +144,7 @@ typedef struct {
     int64_t opened_ns, closed_ns;       /* of the host, when the events were recorded */
     int64_t expected_ns;
     int launches;
+    int passed;                 /* launches before it that no segment has */
     part_t parts[MOST_PARTS];
     int part_count;
     uint8_t is_measured, is_first, is_sampled;  /* has events; has a launch of unknown cost; was held back before */
@@ -165,6 +167,7 @@ typedef struct lane {
     unsigned int head, tail;    /* the open one, if any, is at head */
     int is_open;
     int pending;                /* launches whose end was not seen yet */
+    int passed;                 /* of them, those that went by since the last segment */
     int is_launching;           /* a launch is on its way that its own thread closes the segment after */
     int64_t left_ns, until_ns;  /* the open segment takes launches as long as both last */
     int64_t used_ns;            /* last, for finding one to give to another stream */
@@ -212,6 +215,13 @@ lane_t *lane_of(gate_t *gate, CUstream stream, CUcontext context);
 
 /* End what is measured, but for launches that are on their way. */
 void lanes_close_segments(gate_t *gate, int64_t t);
+
+/* Whether an event and so many launches have room in the stream. Where they have not, the event would wait for the
+   card with the mutex held, and whoever could make the card go on might wait for that. In the thread that launches. */
+int lane_has_room(lane_t *lane, int launches);
+
+/* A launch goes by on the lane, and is not measured. */
+void lane_pass(lane_t *lane);
 
 /* Threads must look for their lane anew. */
 void lanes_forget(void);

@@ -91,14 +91,31 @@ static void give_back_owned(const block_t *block) {
         give_back_block(block->card, block->bytes);
 }
 
-/* With the context goes what was allocated in it. */
-static void bury_context(CUcontext context) {
+static void end_charge_of(CUcontext context) {
     block_t block;
-    blocks_forget_owned((uint64_t)(uintptr_t)context, give_back_owned);
     if (blocks_drop(CONTEXT, (uint64_t)(uintptr_t)context, &block)) {
         region_give_back(block.card, block.bytes);
         upkeep_end(block.card);
     }
+}
+
+/* With the context goes what was allocated in it. */
+static void bury_context(CUcontext context) {
+    blocks_forget_owned((uint64_t)(uintptr_t)context, give_back_owned);
+    bury_leaving(context);
+    end_charge_of(context);
+}
+
+/* One that is there already. NVML's word for the process has it in it, and is charged with the driver's own; where
+   NVML does not know the process it is charged with what contexts are known to take. */
+static void adopt(CUcontext context, int card) {
+    uint64_t own, known = region_context_bytes(card), bytes = 0;
+    if (measure_own(card, &own)) {
+        bytes = known ? known : GUESSED_BYTES;
+        region_add(card, bytes);
+    }
+    blocks_put((block_t){(uint64_t)(uintptr_t)context, bytes, 0, 1, (int8_t)card, CONTEXT});
+    upkeep_begin(card);
 }
 
 /* ---- the primary context of a device -------------------------------------------------------------------------- */
@@ -135,6 +152,11 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     pthread_mutex_lock(&mutex);
     CUresult result = is_active(device) ? CALL(cuDevicePrimaryCtxRetain, context, device)
                                         : make_primary(context, device, card);
+    if (result == CUDA_SUCCESS && primaries[device] == NULL) {
+        primaries[device] = *context;
+        if (!upkeep_has_context(card))
+            adopt(*context, card);
+    }
     retains[device] += result == CUDA_SUCCESS;
     pthread_mutex_unlock(&mutex);
     return result;
@@ -183,34 +205,62 @@ static CUresult keep_or_undo(birth_t *birth, CUresult result, CUcontext *context
     return refuse(birth->card, birth->reserved);
 }
 
-CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device) {
-    birth_t birth;
-    CUresult result = begin_context(&birth, card_of_device(device));
-    if (result != CUDA_SUCCESS)
-        return result;
-    return keep_or_undo(&birth, CALL(cuCtxCreate_v2, context, flags, device), context);
+#define CREATE(name, parameters, ...)                                                                                  \
+    CUresult name parameters {                                                                                         \
+        birth_t birth;                                                                                                 \
+        CUresult result = begin_context(&birth, card_of_device(device));                                               \
+        if (result != CUDA_SUCCESS)                                                                                    \
+            return result;                                                                                             \
+        return keep_or_undo(&birth, CALL(name, __VA_ARGS__), context);                                                 \
+    }
+
+CREATE(cuCtxCreate, (CUcontext *context, unsigned int flags, CUdevice device), context, flags, device)
+CREATE(cuCtxCreate_v2, (CUcontext *context, unsigned int flags, CUdevice device), context, flags, device)
+CREATE(cuCtxCreate_v3, (CUcontext *context, void *affinity, int count, unsigned int flags, CUdevice device), context,
+       affinity, count, flags, device)
+CREATE(cuCtxCreate_v4, (CUcontext *context, void *parameters, unsigned int flags, CUdevice device), context, parameters,
+       flags, device)
+
+#define DESTROY(name)                                                                                                  \
+    CUresult name(CUcontext context) {                                                                                 \
+        lanes_drop_context(context);                                                                                   \
+        CUresult result = CALL(name, context);                                                                         \
+        if (result == CUDA_SUCCESS)                                                                                    \
+            bury_context(context);                                                                                     \
+        return result;                                                                                                 \
+    }
+
+DESTROY(cuCtxDestroy)
+DESTROY(cuCtxDestroy_v2)
+
+/* ---- contexts that come about without this library ------------------------------------------------------------ */
+
+void adopt_context(int card) {
+    CUcontext context = NULL;
+    if (card == NO_CARD || upkeep_has_context(card) || real.cuCtxGetCurrent == NULL || limit_of(card) == NO_LIMIT ||
+        current_card() != card || real.cuCtxGetCurrent(&context) != CUDA_SUCCESS)
+        return;
+    pthread_mutex_lock(&mutex);
+    if (!upkeep_has_context(card))
+        adopt(context, card);
+    pthread_mutex_unlock(&mutex);
 }
 
-CUresult cuCtxCreate_v3(CUcontext *context, void *affinity, int count, unsigned int flags, CUdevice device) {
-    birth_t birth;
-    CUresult result = begin_context(&birth, card_of_device(device));
-    if (result != CUDA_SUCCESS)
-        return result;
-    return keep_or_undo(&birth, CALL(cuCtxCreate_v3, context, affinity, count, flags, device), context);
-}
-
-CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned int flags, CUdevice device) {
-    birth_t birth;
-    CUresult result = begin_context(&birth, card_of_device(device));
-    if (result != CUDA_SUCCESS)
-        return result;
-    return keep_or_undo(&birth, CALL(cuCtxCreate_v4, context, parameters, flags, device), context);
-}
-
-CUresult cuCtxDestroy_v2(CUcontext context) {
+/* A green context is a part of its device's primary context, which the driver keeps for as long. What was allocated in
+   it may outlive it, and stays charged. */
+CUresult cuGreenCtxDestroy(CUgreenCtx green) {
+    CUcontext context = NULL;
+    if (load_cuda() == 0 && real.cuCtxFromGreenCtx)
+        real.cuCtxFromGreenCtx(&context, green);
+    pthread_mutex_lock(&mutex);
     lanes_drop_context(context);
-    CUresult result = CALL(cuCtxDestroy_v2, context);
+    for (CUdevice device = 0; device < MOST_DEVICES; device++)
+        lanes_drop_context(primaries[device]);
+    CUresult result = CALL(cuGreenCtxDestroy, green);
     if (result == CUDA_SUCCESS)
-        bury_context(context);
+        end_charge_of(context);
+    for (CUdevice device = 0; device < MOST_DEVICES; device++)
+        look_after(device, result);
+    pthread_mutex_unlock(&mutex);
     return result;
 }

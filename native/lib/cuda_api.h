@@ -25,6 +25,7 @@ typedef unsigned long long CUdeviceptr;
 typedef unsigned int CUdeviceptr_v1;
 typedef unsigned long long CUmemGenericAllocationHandle;
 typedef struct CUctx_st *CUcontext;
+typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUstream_st *CUstream;
 typedef struct CUmemPool_st *CUmemoryPool;
 typedef struct CUarray_st *CUarray;
@@ -73,6 +74,12 @@ typedef struct {
     unsigned int channels;
 } CUDA_ARRAY_DESCRIPTOR;
 
+typedef struct {
+    unsigned int width, height;
+    int format;
+    unsigned int channels;
+} CUDA_ARRAY_DESCRIPTOR_v1;
+
 #define ARRAY_LAYERED 0x01
 #define ARRAY_SPARSE 0x40
 #define ARRAY_DEFERRED 0x80
@@ -81,6 +88,12 @@ typedef struct {
     int format;
     unsigned int channels, flags;
 } CUDA_ARRAY3D_DESCRIPTOR;
+
+typedef struct {
+    unsigned int width, height, depth;
+    int format;
+    unsigned int channels, flags;
+} CUDA_ARRAY3D_DESCRIPTOR_v1;
 
 typedef enum {
     NVML_SUCCESS = 0,
@@ -126,10 +139,15 @@ API CUresult cuDevicePrimaryCtxRelease(CUdevice device);
 API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
 API CUresult cuDevicePrimaryCtxReset(CUdevice device);
 API CUresult cuDevicePrimaryCtxReset_v2(CUdevice device);
+API CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device);
 API CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice device);
 API CUresult cuCtxCreate_v3(CUcontext *context, void *affinity, int count, unsigned int flags, CUdevice device);
 API CUresult cuCtxCreate_v4(CUcontext *context, void *parameters, unsigned int flags, CUdevice device);
+API CUresult cuCtxDestroy(CUcontext context);
 API CUresult cuCtxDestroy_v2(CUcontext context);
+API CUresult cuGreenCtxDestroy(CUgreenCtx green);
+CUresult cuCtxFromGreenCtx(CUcontext *context, CUgreenCtx green);
+API CUresult cuCtxSetLimit(int which, size_t bytes);
 CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned int *flags, int *is_active);
 CUresult cuCtxGetCurrent(CUcontext *context);
 CUresult cuCtxGetDevice(CUdevice *device);
@@ -151,9 +169,14 @@ API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *wish);
 API CUresult cuMemPoolDestroy(CUmemoryPool pool);
 API CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep);
 CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value);
-CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device);
+API CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device);
+API CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device);
+API CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, int type);
+API CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, int type);
 
+API CUresult cuArrayCreate(CUarray *array, const CUDA_ARRAY_DESCRIPTOR_v1 *wish);
 API CUresult cuArrayCreate_v2(CUarray *array, const CUDA_ARRAY_DESCRIPTOR *wish);
+API CUresult cuArray3DCreate(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *wish);
 API CUresult cuArray3DCreate_v2(CUarray *array, const CUDA_ARRAY3D_DESCRIPTOR *wish);
 API CUresult cuArrayDestroy(CUarray array);
 API CUresult cuMipmappedArrayCreate(CUmipmappedArray *array, const CUDA_ARRAY3D_DESCRIPTOR *wish, unsigned int levels);

@@ -16,9 +16,13 @@
     ENTRY(cuDevicePrimaryCtxReset)                                                                                     \
     ENTRY(cuDevicePrimaryCtxReset_v2)                                                                                  \
     ENTRY(cuCtxCreate_v2)                                                                                              \
+    ENTRY(cuCtxCreate)                                                                                                 \
     ENTRY(cuCtxCreate_v3)                                                                                              \
     ENTRY(cuCtxCreate_v4)                                                                                              \
     ENTRY(cuCtxDestroy_v2)                                                                                             \
+    ENTRY(cuCtxDestroy)                                                                                                \
+    ENTRY(cuGreenCtxDestroy)                                                                                           \
+    ENTRY(cuCtxSetLimit)                                                                                               \
     ENTRY(cuMemAlloc)                                                                                                  \
     ENTRY(cuMemAlloc_v2)                                                                                               \
     ENTRY(cuMemAllocPitch_v2)                                                                                          \
@@ -34,8 +38,14 @@
     ENTRY(cuMemPoolCreate)                                                                                             \
     ENTRY(cuMemPoolDestroy)                                                                                            \
     ENTRY(cuMemPoolTrimTo)                                                                                             \
+    ENTRY(cuDeviceGetMemPool)                                                                                          \
+    ENTRY(cuDeviceGetDefaultMemPool)                                                                                   \
+    ENTRY(cuMemGetMemPool)                                                                                             \
+    ENTRY(cuMemGetDefaultMemPool)                                                                                      \
     ENTRY(cuArrayCreate_v2)                                                                                            \
+    ENTRY(cuArrayCreate)                                                                                               \
     ENTRY(cuArray3DCreate_v2)                                                                                          \
+    ENTRY(cuArray3DCreate)                                                                                             \
     ENTRY(cuArrayDestroy)                                                                                              \
     ENTRY(cuMipmappedArrayCreate)                                                                                      \
     ENTRY(cuMipmappedArrayDestroy)                                                                                     \
@@ -68,10 +78,10 @@
     ENTRY(cuDeviceGetUuid)                                                                                             \
     ENTRY(cuDeviceGetUuid_v2)                                                                                          \
     ENTRY(cuDevicePrimaryCtxGetState)                                                                                  \
+    ENTRY(cuCtxFromGreenCtx)                                                                                           \
     ENTRY(cuCtxGetCurrent)                                                                                             \
     ENTRY(cuCtxGetDevice)                                                                                              \
     ENTRY(cuMemPoolGetAttribute)                                                                                       \
-    ENTRY(cuDeviceGetMemPool)                                                                                          \
     ENTRY(cuMemFreeHost)                                                                                               \
     ENTRY(cuMemGetAddressRange_v2)                                                                                     \
     ENTRY(cuGraphGetNodes)                                                                                             \

@@ -101,7 +101,12 @@ uint64_t region_used(int card) {
     return sum_of(card);
 }
 
+/* Nobody is refused for what the dead hold. */
 int region_is_over(int card, uint64_t cap) {
+    if (sum_of(card) > cap && region_lock() == 0) {
+        bury_the_dead();
+        region_unlock();
+    }
     return sum_of(card) > cap;
 }
 

@@ -149,6 +149,7 @@ lane_t *gate_enter(CUstream stream, launched_t kind, const void *what, uint64_t 
     }
     cost_t *cost = cost_of(gate, kind, what, size);
     if (gate->rest_until_ms && gate_goes_on_resting(lane, cost)) {
+        lane_pass(lane);
         pthread_mutex_unlock(&gate->mutex);
         return NULL;
     }
@@ -160,8 +161,10 @@ lane_t *gate_enter(CUstream stream, launched_t kind, const void *what, uint64_t 
         segment_add(lane, cost, is_within ? t : now_ns());
         is_to_close = cost->seen == 0 || lane->segments[lane->head % LANE_SEGMENTS].expected_ns >= SEGMENT_NS;
         lane->is_launching |= is_to_close;
-    } else if (!gate->rest_until_ms) {
-        gate_pay(gate, (int64_t)cost->ns);
+    } else {
+        lane_pass(lane);
+        if (!gate->rest_until_ms)
+            gate_pay(gate, (int64_t)cost->ns);
     }
     pthread_mutex_unlock(&gate->mutex);
     return is_to_close ? lane : NULL;

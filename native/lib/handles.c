@@ -17,7 +17,10 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
     block_t block;
     int was_last = blocks_drop(HANDLE, handle, &block);
-    return end_free(was_last, &block, CALL(cuMemRelease, handle));
+    CUresult result = CALL(cuMemRelease, handle);
+    if (!was_last && result != CUDA_SUCCESS)
+        blocks_hold(HANDLE, handle);
+    return end_free(was_last, &block, result);
 }
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address) {

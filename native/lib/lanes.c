@@ -82,6 +82,28 @@ lane_t *lane_of(gate_t *gate, CUstream stream, CUcontext context) {
     return lane;
 }
 
+#define DEEPEST (3 * MOST_LAUNCHES)     /* a driver takes 960 launches and more */
+
+/* No event tells the end of what went by, but a stream that has nothing left does. */
+static void look_at_passed(lane_t *lane) {
+    if (captures_open || real.cuStreamQuery == NULL || real.cuStreamQuery(lane->stream) != CUDA_SUCCESS)
+        return;
+    lane->pending -= lane->passed;
+    lane->passed = 0;
+}
+
+int lane_has_room(lane_t *lane, int launches) {
+    if (lane->passed && lane->pending + launches > DEEPEST)
+        look_at_passed(lane);
+    return lane->pending + launches <= DEEPEST && lane->head - lane->tail < LANE_SEGMENTS - 1;
+}
+
+void lane_pass(lane_t *lane) {
+    lane->pending++;
+    if (++lane->passed % MOST_LAUNCHES == 0)
+        look_at_passed(lane);
+}
+
 /* Returns with the lane free for another stream. */
 static void drop(lane_t *lane) {
     empty(lane);

@@ -114,6 +114,7 @@ CUresult cuEventQuery(CUevent event);
 CUresult cuEventElapsedTime(float *ms, CUevent begin, CUevent end);
 CUresult cuEventDestroy_v2(CUevent event);
 CUresult cuStreamIsCapturing(CUstream stream, int *status);
+CUresult cuStreamQuery(CUstream stream);
 CUresult cuStreamGetCtx(CUstream stream, CUcontext *context);
 CUresult cuThreadExchangeStreamCaptureMode(int *mode);
 CUresult cuStreamWaitValue32_v2(CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags);

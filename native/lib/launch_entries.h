@@ -94,6 +94,7 @@
     ENTRY(cuEventElapsedTime)                                                                                          \
     ENTRY(cuEventDestroy_v2)                                                                                           \
     ENTRY(cuStreamIsCapturing)                                                                                         \
+    ENTRY(cuStreamQuery)                                                                                               \
     ENTRY(cuStreamGetCtx)                                                                                              \
     ENTRY(cuThreadExchangeStreamCaptureMode)                                                                           \
     ENTRY(cuStreamWaitValue32_v2)                                                                                      \

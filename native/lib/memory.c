@@ -77,6 +77,7 @@ void give_back_block(int card, uint64_t bytes) {
 /* Nothing is refused yet: there may be room elsewhere. */
 static CUresult try_charge(charge_t *charge, int card, uint64_t bytes) {
     *charge = (charge_t){.card = bytes ? card : NO_CARD, .bytes = bytes};
+    adopt_context(charge->card);
     charge->is_refused = charge->card != NO_CARD && take(take_block, card, bytes);
     return charge->is_refused ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }

@@ -24,7 +24,8 @@ typedef struct {
 /* Returns 0, or -1 where there is no memory to remember it. */
 int blocks_put(block_t block);
 
-/* One use less. Returns 1 when it was the last: the block is forgotten and written to `block`. Otherwise 0. */
+/* One use less. Returns 1 when it was the last: the block is forgotten and written to `block`, with the one use that it
+   needs to be put back. Otherwise 0. */
 int blocks_drop(kind_t kind, uint64_t key, block_t *block);
 
 /* One use more. Returns 0 if there is no such block. */
@@ -63,12 +64,23 @@ void forget_small_blocks(void);
 
 /* ---- pools.c ---- */
 
-/* Let go of what the pools and graphs of this process keep unused. Returns whether anything came back. */
+/* Let go of what the pools and graphs of this process keep unused, and count what streams have freed. Returns whether
+   anything came back. */
 int trim_pools(int card);
 
 /* Count again what pools and graphs have, because the driver lets go by itself. */
 void settle_pools(int card);
 void forget_pools(void);
+
+/* ---- leaving.c ---- */
+
+/* As end_free, where the stream frees the block when it has come so far. */
+CUresult end_free_in(CUstream stream, int was_known, const block_t *block, CUresult result);
+
+/* Give back what streams have freed by now. Returns how many blocks that were. */
+int settle_leaving(int card);
+void bury_leaving(CUcontext context);
+void forget_leaving(void);
 
 /* ---- graph_needs.c ---- */
 
@@ -134,15 +146,22 @@ int upkeep_look_again(int card);
 /* What was left of the limit after the last allocation. */
 void upkeep_note_left(int card, uint64_t left);
 
-/* A context of the card has come, or gone. */
+/* A context of the card has come, or gone; whether there is one that was seen to come. */
 void upkeep_begin(int card);
 void upkeep_end(int card);
+int upkeep_has_context(int card);
 
 /* Before code is loaded. Returns 0, or CUDA_ERROR_OUT_OF_MEMORY where there is no room for any. */
 CUresult upkeep_begin_code(int card);
 
-/* After it: it is looked what that took, before the next allocation at the latest. */
+/* Before the heap of kernels gets a size, of which the driver takes nothing yet. As the former; `before` is its size. */
+CUresult upkeep_promise(int card, uint64_t bytes, uint64_t *before);
+
+/* After code was loaded: it is looked what that took, before the next allocation at the latest. */
 void upkeep_end_code(int card);
+
+/* Memory that is charged, and that nobody can be asked about any more: it is found out when it is gone. */
+void upkeep_take_over(int card, uint64_t bytes);
 
 /* Memory that is there and others pay for; and memory that is paid for and may not be there. */
 void upkeep_import(int card, uint64_t bytes);
@@ -156,6 +175,8 @@ void forget_utilisation(void);
 
 /* ---- contexts.c ---- */
 
+/* Charge the calling thread's context, if nobody saw it come: before memory is taken in it, and before anybody is told. */
+void adopt_context(int card);
 void forget_contexts(void);
 
 #endif

@@ -66,6 +66,7 @@ void settle_pools(int card) {
             settle(pool, 0);
     pthread_mutex_unlock(&pools.mutex);
     settle_graph_memory(card);
+    settle_leaving(card);
     captures_unguard(guard);
 }
 
@@ -82,9 +83,9 @@ int trim_pools(int card) {
         after += pool->charged;
     }
     pthread_mutex_unlock(&pools.mutex);
-    int is_less = trim_graph_memory(card) || after < before;
+    int is_less = trim_graph_memory(card), has_left = settle_leaving(card);
     captures_unguard(guard);
-    return is_less;
+    return is_less || has_left || after < before;
 }
 
 /* Returns 0, or -1 where the process has no memory to remember it. */
@@ -111,6 +112,7 @@ static CUresult begin_growth(growth_t *growth, CUmemoryPool pool, int card, size
     *growth = (growth_t){pool, card, bytes, 0};
     if (card == NO_CARD)
         return CUDA_SUCCESS;
+    adopt_context(card);
     if (know(pool, card))
         return CUDA_ERROR_OUT_OF_MEMORY;
     uint64_t used = ask(pool, POOL_USED_NOW), reserved = ask(pool, POOL_RESERVED_NOW);
@@ -152,7 +154,7 @@ static CUresult begin_default_growth(growth_t *growth, size_t bytes, CUstream st
     return begin_growth(growth, pool, card_of_device(device), bytes);
 }
 
-/* The card of a pool that was made here; a pool that came from elsewhere has its memory charged there. */
+/* The card of a pool that was made here or is the device's; one that came from elsewhere is charged there. */
 static int card_of_pool(CUmemoryPool handle) {
     pthread_mutex_lock(&pools.mutex);
     pool_t *pool = *link_to(handle);
@@ -198,7 +200,7 @@ static int is_recorded(CUstream stream) {
             return free_spilled_after(&block, stream_of(stream));                                                      \
         forget_import(pointer, &block);                                                                                \
         int was_known = blocks_drop(POINTER, pointer, &block);                                                         \
-        return end_free(was_known, &block, CALL(name, pointer, stream));                                               \
+        return end_free_in(stream_of(stream), was_known, &block, CALL(name, pointer, stream));                         \
     }
 
 ALLOC_ASYNC(cuMemAllocAsync, of_all)
@@ -221,6 +223,30 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *wish) {
     return result;
 }
 
+/* A program may take from its device's own pools by their handles, so they are known from when it has those. */
+static CUresult hand_out(CUresult result, const CUmemoryPool *pool, int location, CUdevice device) {
+    int card = result == CUDA_SUCCESS && location == LOCATION_DEVICE ? card_of_device(device) : NO_CARD;
+    return card != NO_CARD && know(*pool, card) ? CUDA_ERROR_OUT_OF_MEMORY : result;
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) {
+    return hand_out(CALL(cuDeviceGetMemPool, pool, device), pool, LOCATION_DEVICE, device);
+}
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device) {
+    return hand_out(CALL(cuDeviceGetDefaultMemPool, pool, device), pool, LOCATION_DEVICE, device);
+}
+
+CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, int type) {
+    CUresult result = CALL(cuMemGetMemPool, pool, location, type);
+    return result == CUDA_SUCCESS ? hand_out(result, pool, location->type, location->id) : result;
+}
+
+CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, int type) {
+    CUresult result = CALL(cuMemGetDefaultMemPool, pool, location, type);
+    return result == CUDA_SUCCESS ? hand_out(result, pool, location->type, location->id) : result;
+}
+
 CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
     CUresult result = CALL(cuMemPoolTrimTo, handle, keep);
     pthread_mutex_lock(&pools.mutex);
@@ -231,19 +257,24 @@ CUresult cuMemPoolTrimTo(CUmemoryPool handle, size_t keep) {
     return result;
 }
 
-/* What is still in use of a pool that is gone cannot be asked for any more, and stays charged until the process ends.
-   A driver that refuses to end it leaves all as it was. */
+/* What is still in use of a pool that is gone cannot be asked for any more. It stays charged until NVML says that it
+   is not there, or the process ends. A driver that refuses to end it leaves all as it was. */
 CUresult cuMemPoolDestroy(CUmemoryPool handle) {
     uint64_t in_use = load_cuda() == 0 ? round_up(ask(handle, POOL_USED_NOW), PAGE) : 0;
     CUresult result = CALL(cuMemPoolDestroy, handle);
+    pool_t gone = {.card = NO_CARD};
     pthread_mutex_lock(&pools.mutex);
     pool_t **link = link_to(handle), *pool = *link;
     if (result == CUDA_SUCCESS && pool) {
+        gone = *pool;
         *link = pool->next;
-        if (pool->charged > in_use)
-            region_give_back(pool->card, pool->charged - in_use);
         free(pool);
     }
     pthread_mutex_unlock(&pools.mutex);
+    uint64_t left = in_use < gone.charged ? in_use : gone.charged;
+    if (gone.card != NO_CARD) {
+        region_give_back(gone.card, gone.charged - left);
+        upkeep_take_over(gone.card, left);
+    }
     return result;
 }

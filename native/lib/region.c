@@ -175,6 +175,7 @@ static void forget_in_child(void) {
     forget_upkeep();
     forget_processes();
     forget_pools();
+    forget_leaving();
     forget_graph_memory();
     forget_contexts();
     forget_devices();

@@ -120,12 +120,13 @@ static int look(lane_t *lane, uint64_t now, int is_known) {
     gate_refresh(gate, t);
     int is_late = is_strict && (gate->rest_left_ns < 0 || waited > WORST_WAIT_NS || lags_behind(gate));
     int goes_on = is_known && !is_late && can_rest(gate, t) && (gate->share == 0 || now < gate->rest_until_ms);
-    if (is_late)
+    int has_room = is_strict && lane_has_room(lane, 0);
+    if (is_late && has_room)
         call_to_account(lane, t);
-    if (goes_on)
-        send_scout(lane, t);
-    else
+    if (!goes_on)
         end_rest(gate, t);
+    else if (has_room)
+        send_scout(lane, t);
     gate->rest_left_ns = allowance(gate);
     atomic_store(&gate->rest_looked_ms, now);
     captures_unguard(guard);

@@ -37,6 +37,8 @@ void segment_open(lane_t *lane, int64_t t, int64_t room_ns) {
     lane->until_ns = t + SEGMENT_NS;
     segment->expected_ns = 0;
     segment->launches = 0;
+    segment->passed = lane->passed;
+    lane->passed = 0;
     segment->part_count = 0;
     segment->is_first = 0;
     segment->is_sampled = 0;
@@ -66,16 +68,19 @@ void segment_add(lane_t *lane, cost_t *cost, int64_t t) {
 void segment_write_off(lane_t *lane, segment_t *segment) {
     for (int one = 0; one < segment->part_count; one++)
         segment->parts[one].cost->is_awaited = 0;
-    lane->pending -= segment->launches;
+    lane->pending -= segment->launches + segment->passed;
     lane->gate->in_flight_ns -= segment->expected_ns;
     gate_pay(lane->gate, segment->expected_ns);
 }
 
 void segment_abandon(lane_t *lane) {
+    segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
     if (!lane->is_open)
         return;
     lane->is_open = 0;
-    segment_write_off(lane, &lane->segments[lane->head % LANE_SEGMENTS]);
+    lane->passed += segment->passed;
+    segment->passed = 0;
+    segment_write_off(lane, segment);
     sample_end(lane);
 }
 
@@ -178,7 +183,7 @@ static void settle(lane_t *lane, segment_t *segment, int64_t t) {
     double end = place_on_timeline(lane->timeline, segment, elapsed, t);
     int is_disturbed = tenant_is_disturbed(&gate->tenancy, t);
     double cost = judge(gate, segment, elapsed, end, is_disturbed);
-    lane->pending -= segment->launches;
+    lane->pending -= segment->launches + segment->passed;
     gate->in_flight_ns -= segment->expected_ns;
     gate->done_ns = (int64_t)end;
     gate_pay(gate, (int64_t)cost);

@@ -15,7 +15,6 @@
 #define PRIORITY_NS (30 * MILLISECOND)
 #define WAITER_NS (6 * MILLISECOND)
 #define MEMBER_NS (100 * MILLISECOND)
-#define FUTURE_NS (1000 * MILLISECOND)
 
 /* Another tenant may have written anything to the file. */
 static uint32_t count_within(const _Atomic uint32_t *count, uint32_t most) {

@@ -164,7 +164,7 @@ void region_give_back(int card, uint64_t bytes);
 /* What all living processes hold. */
 uint64_t region_used(int card);
 
-/* Whether they hold more than `cap`. */
+/* Whether the living hold more than `cap`. */
 int region_is_over(int card, uint64_t cap);
 
 /* What a context takes of the card; 0 while nobody has measured it. */

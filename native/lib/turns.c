@@ -56,14 +56,14 @@ static int is_first(const tenancy_t *tenancy, int64_t t) {
     return 1;
 }
 
-/* Since when nobody has the turn and there is time to use. */
-static int64_t free_since(const tenancy_t *tenancy, uint64_t turn) {
+/* Since when nobody has the turn and there is time to use. An end that is far from now is none. */
+static int64_t free_since(const tenancy_t *tenancy, uint64_t turn, int64_t t) {
     int64_t since = (int64_t)atomic_load(&tenancy->own->refilled_ns);
     if (owner_in(turn) && end_in(turn) > since)
         since = end_in(turn);
     FOR_TENANTS(tenancy->file, tenant) {
         int64_t ended = (int64_t)atomic_load(&tenant->turn_ended_ns);
-        since = ended > since ? ended : since;
+        since = ended > since && ended < t + FUTURE_NS ? ended : since;
     }
     return since;
 }
@@ -80,7 +80,7 @@ int turn_take(tenancy_t *tenancy, int64_t t) {
     if (owner_in(turn) == place_of(tenancy))
         return 1;
     int is_taken = owner_in(turn) && end_in(turn) > t && end_in(turn) < t + LONGEST_TURN_NS;
-    int is_polite = !is_taken && t - free_since(tenancy, turn) < POLITENESS_NS && !is_first(tenancy, t);
+    int is_polite = !is_taken && t - free_since(tenancy, turn, t) < POLITENESS_NS && !is_first(tenancy, t);
     if (is_taken || is_polite ||
         !atomic_compare_exchange_strong(&tenancy->file->turn, &turn, packed(tenancy, t + 2 * MILLISECOND)))
         return 0;

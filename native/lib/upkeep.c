@@ -20,16 +20,17 @@
 #define MOST_MARGIN ((uint64_t)128 << 20)       /* a process of torch on an H200 takes 92 MiB after its context */
 #define MARGIN_SHARE 64
 #define BLIND_MARGIN_SHARE 8
-#define NONE UINT64_MAX
 
 typedef struct {
     _Atomic uint64_t looked_ms, took_ms, left;
     _Atomic int has_code, is_stale;
-    int contexts;
+    _Atomic int contexts;
     uint64_t charged;           /* beyond contexts, with the margin */
-    uint64_t lower;             /* what the last look would have lowered it to, if nothing had changed meanwhile */
+    uint64_t promised;          /* to the heap of kernels, which the driver takes when one of them needs it */
+    _Atomic uint64_t lower;     /* what the last look would have lowered it to, and one; 0: it would not have */
     _Atomic uint64_t imported;  /* what others pay for, and NVML may say of this process, too */
     _Atomic int is_vague;       /* memory was charged that may not be on the card */
+    _Atomic int has_remains;    /* more may be charged than is there, and nobody has seen it yet */
 } upkeep_t;
 
 static upkeep_t upkeeps[MOST_CARDS];
@@ -48,6 +49,14 @@ void upkeep_forget_import(int card, uint64_t bytes) {
     atomic_fetch_sub(&upkeeps[card].imported, bytes);
 }
 
+void upkeep_take_over(int card, uint64_t bytes) {
+    pthread_mutex_lock(&mutex);
+    upkeeps[card].charged += bytes;
+    upkeeps[card].lower = 0;
+    upkeeps[card].has_remains |= bytes > 0;
+    pthread_mutex_unlock(&mutex);
+}
+
 void upkeep_doubt(int card) {
     atomic_store(&upkeeps[card].is_vague, 1);
 }
@@ -62,12 +71,11 @@ static uint64_t margin(uint64_t limit, uint64_t share) {
     return least(MOST_MARGIN, limit / share) / PAGE * PAGE;
 }
 
-/* Room for all that code may come to, or a quarter of it beyond what there is, whichever is more. */
+/* What is there, with a quarter of the margin beyond it, or all that code and the heap may come to. */
 static uint64_t with_margin(const upkeep_t *upkeep, uint64_t taken, uint64_t limit) {
-    uint64_t whole = margin(limit, MARGIN_SHARE), rest = whole / 4 / PAGE * PAGE;
-    if (!atomic_load(&upkeep->has_code))
-        return taken;
-    return taken + rest > whole ? taken + rest : whole;
+    uint64_t whole = atomic_load(&upkeep->has_code) ? margin(limit, MARGIN_SHARE) : 0;
+    uint64_t there = taken + whole / 4 / PAGE * PAGE, to_come = whole + upkeep->promised;
+    return there > to_come ? there : to_come;
 }
 
 /* From what NVML says and what the process was charged with meanwhile. The most of that counts, because a charge comes
@@ -86,8 +94,9 @@ static void charge(int card, uint64_t bytes) {
         region_add(card, bytes - upkeep->charged);
     else
         region_give_back(card, upkeep->charged - bytes);
+    upkeep->has_remains &= bytes >= upkeep->charged;
     upkeep->charged = bytes;
-    upkeep->lower = NONE;
+    upkeep->lower = 0;
 }
 
 /* Down only when two looks in a row agree and neither saw anything change: a free that is under way, memory that is
@@ -95,9 +104,9 @@ static void charge(int card, uint64_t bytes) {
 static void lower(int card, uint64_t bytes, int is_certain) {
     upkeep_t *upkeep = &upkeeps[card];
     uint64_t before = upkeep->lower;
-    upkeep->lower = is_certain ? bytes : NONE;
-    if (is_certain && before != NONE)
-        charge(card, before > bytes ? before : bytes);
+    upkeep->lower = is_certain ? bytes + 1 : 0;
+    if (is_certain && before)
+        charge(card, before - 1 > bytes ? before - 1 : bytes);
 }
 
 static void compare(int card) {
@@ -109,8 +118,9 @@ static void compare(int card) {
     settle_pools(card);
     watched_t charged = region_stop_watching(card);
     if (!is_known) {
-        if (upkeep->charged < margin(limit, BLIND_MARGIN_SHARE))
-            charge(card, margin(limit, BLIND_MARGIN_SHARE));
+        uint64_t blind = margin(limit, BLIND_MARGIN_SHARE) + upkeep->promised;
+        if (upkeep->charged < blind)
+            charge(card, blind);
         return;
     }
     uint64_t taken = taken_of(upkeep, used, &charged);
@@ -121,6 +131,8 @@ static void compare(int card) {
         charge(card, wish);
     else if (wish < upkeep->charged)
         lower(card, wish, !charged.has_changed && !upkeep->is_vague && upkeep->imported == 0);
+    else
+        upkeep->lower = 0;
 }
 
 /* Where another thread does it just now, this one goes on. */
@@ -167,14 +179,23 @@ void upkeep_note_left(int card, uint64_t left) {
     atomic_store_explicit(&upkeeps[card].left, left, memory_order_relaxed);
 }
 
+/* Also where there may be less than is charged. It takes two looks to believe that. */
 int upkeep_look_again(int card) {
-    if (!is_old_near_limit(card))
+    upkeep_t *upkeep = &upkeeps[card];
+    int has_remains = upkeep->has_remains;
+    if (!is_old_near_limit(card) && !has_remains && upkeep->lower == 0)
         return 0;
     look(card);
+    if (has_remains)
+        look(card);
     return 1;
 }
 
 /* ---- contexts and code ---------------------------------------------------------------------------------------- */
+
+int upkeep_has_context(int card) {
+    return atomic_load_explicit(&upkeeps[card].contexts, memory_order_acquire) != 0;
+}
 
 void upkeep_begin(int card) {
     pthread_mutex_lock(&mutex);
@@ -188,22 +209,49 @@ void upkeep_end(int card) {
     pthread_mutex_lock(&mutex);
     if (--upkeep->contexts == 0) {
         charge(card, 0);
+        upkeep->promised = 0;
         atomic_store(&upkeep->has_code, 0);
     }
     pthread_mutex_unlock(&mutex);
 }
 
+/* With the mutex. Charge so much, if there is room. */
+static CUresult raise_to(int card, uint64_t bytes) {
+    upkeep_t *upkeep = &upkeeps[card];
+    uint64_t more = bytes > upkeep->charged ? bytes - upkeep->charged : 0;
+    CUresult result = reserve_pages(card, more);
+    if (result == CUDA_SUCCESS && more) {
+        upkeep->charged += more;
+        upkeep->lower = 0;
+    }
+    return result;
+}
+
 CUresult upkeep_begin_code(int card) {
     upkeep_t *upkeep = &upkeeps[card];
-    uint64_t limit = limit_of(card), whole = margin(limit, MARGIN_SHARE);
+    uint64_t limit = limit_of(card);
     if (limit == NO_LIMIT || atomic_load(&upkeep->has_code))
         return CUDA_SUCCESS;
     pthread_mutex_lock(&mutex);
-    uint64_t more = whole > upkeep->charged ? whole - upkeep->charged : 0;
-    CUresult result = atomic_load(&upkeep->has_code) ? CUDA_SUCCESS : reserve_pages(card, more);
-    if (result == CUDA_SUCCESS && !atomic_exchange(&upkeep->has_code, 1)) {
-        upkeep->charged += more;
-        upkeep->lower = NONE;
+    CUresult result = CUDA_SUCCESS;
+    if (!atomic_load(&upkeep->has_code))
+        result = raise_to(card, margin(limit, MARGIN_SHARE) + upkeep->promised);
+    if (result == CUDA_SUCCESS)
+        atomic_store(&upkeep->has_code, 1);
+    pthread_mutex_unlock(&mutex);
+    return result;
+}
+
+CUresult upkeep_promise(int card, uint64_t bytes, uint64_t *before) {
+    upkeep_t *upkeep = &upkeeps[card];
+    uint64_t limit = limit_of(card), wish = round_up(bytes, PAGE);
+    pthread_mutex_lock(&mutex);
+    uint64_t whole = atomic_load(&upkeep->has_code) ? margin(limit, MARGIN_SHARE) : 0;
+    CUresult result = limit == NO_LIMIT ? CUDA_SUCCESS : raise_to(card, wish > limit ? wish : whole + wish);
+    *before = upkeep->promised;
+    if (result == CUDA_SUCCESS) {
+        upkeep->has_remains |= wish < upkeep->promised;
+        upkeep->promised = wish;
     }
     pthread_mutex_unlock(&mutex);
     return result;

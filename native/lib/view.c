@@ -18,6 +18,7 @@ static int look(int card, uint64_t card_total, uint64_t card_free, view_t *view)
     uint64_t limit = card == NO_CARD ? NO_LIMIT : limit_of(card);
     if (limit == NO_LIMIT)
         return 0;
+    adopt_context(card);
     upkeep_keep_up(card, limit);
     settle_pools(card);
     uint64_t total = least(limit, card_total), used = least(region_used(card), total);

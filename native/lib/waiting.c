@@ -61,12 +61,6 @@ static void open_segment(lane_t *lane, const cost_t *cost, int64_t t) {
         lane->until_ns = t + SAMPLE_NS;
 }
 
-/* An event on a stream that is full waits until there is room, with the gate's mutex held. So a stream gets none that
-   is not known to have room. */
-static int is_full(const lane_t *lane) {
-    return lane->pending > 2 * MOST_LAUNCHES || lane->head - lane->tail >= LANE_SEGMENTS - 1;
-}
-
 int gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
     gate_t *gate = lane->gate;
     int64_t began = t, throttled = 0;
@@ -81,7 +75,7 @@ int gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
             gate_refresh(gate, t);
         segments_collect(gate, t);
         verdict_t verdict = gate_ask(gate, cost, t, t - began);
-        if (verdict.answer == GO && is_full(lane) && t - began < PATIENCE_NS)
+        if (verdict.answer == GO && t - began < PATIENCE_NS && !lane_has_room(lane, MOST_LAUNCHES))
             verdict = (verdict_t){NAP, SHORTEST_NAP_NS};
         if (verdict.answer == GO)
             break;
@@ -101,8 +95,8 @@ int gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
     demand_skip_to(t);
     if (gate->share == 0)
         gate_rest(gate, t);
-    int is_measured = gate->rest_until_ms == 0 && lane->timeline && !is_full(lane);     /* its context may have gone */
-    if (is_measured)
+    int is_measured = gate->rest_until_ms == 0 && lane->timeline && lane_has_room(lane, MOST_LAUNCHES);
+    if (is_measured)            /* otherwise its context may have gone */
         open_segment(lane, cost, t);
     timekeeper_wake();
     captures_unguard(guard);

@@ -64,6 +64,7 @@ typedef struct context {
     uint64_t id;
     _Atomic CUresult fault;     /* what a kernel did that no context outlives, or SUCCESS */
     struct stream *legacy;      /* the default stream, made when it is first used */
+    uint64_t heap_wish, heap_bytes;     /* what kernels may allocate, if it was said; and what was taken for it */
 } *CUcontext;
 
 /* `mutex` guards what changes after cuInit: the uses of primary contexts, and the blocks. */
@@ -87,6 +88,9 @@ CUcontext current_context(void);
 
 /* In a forked child, whose only thread has none. */
 void forget_contexts(void);
+
+/* Before a launch: the heap that the context was given is taken with its first one. */
+CUresult take_heap(CUcontext context);
 
 /* What a call without a context is told. */
 CUresult no_context(void);

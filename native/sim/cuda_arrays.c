@@ -18,6 +18,19 @@ typedef struct {
     unsigned int channels, flags;
 } CUDA_ARRAY3D_DESCRIPTOR;
 
+/* Of the first versions, which are only exported. */
+typedef struct {
+    unsigned int width, height;
+    int format;
+    unsigned int channels;
+} CUDA_ARRAY_DESCRIPTOR_v1;
+
+typedef struct {
+    unsigned int width, height, depth;
+    int format;
+    unsigned int channels, flags;
+} CUDA_ARRAY3D_DESCRIPTOR_v1;
+
 /* Formats are numbered by kind (unsigned, signed at 8, floats at 16 and 32) and then by size. */
 static size_t texel_bytes(int format, unsigned int channels) {
     size_t bytes = format == 0x20 ? 4 : format == 0x10 ? 2 : (size_t)1 << ((format & 7) - (format < 8));
@@ -45,6 +58,20 @@ API CUresult cuArrayCreate_v2(CUdeviceptr *array, const CUDA_ARRAY_DESCRIPTOR *w
         return INVALID_VALUE;
     CUDA_ARRAY3D_DESCRIPTOR flat = {wish->width, wish->height, 0, wish->format, wish->channels, 0};
     return make_array(array, &flat, 1);
+}
+
+API CUresult cuArrayCreate(CUdeviceptr *array, const CUDA_ARRAY_DESCRIPTOR_v1 *wish) {
+    if (wish == NULL)
+        return INVALID_VALUE;
+    CUDA_ARRAY3D_DESCRIPTOR flat = {wish->width, wish->height, 0, wish->format, wish->channels, 0};
+    return make_array(array, &flat, 1);
+}
+
+API CUresult cuArray3DCreate(CUdeviceptr *array, const CUDA_ARRAY3D_DESCRIPTOR_v1 *wish) {
+    if (wish == NULL)
+        return INVALID_VALUE;
+    CUDA_ARRAY3D_DESCRIPTOR deep = {wish->width, wish->height, wish->depth, wish->format, wish->channels, wish->flags};
+    return make_array(array, &deep, 1);
 }
 
 API CUresult cuArray3DCreate_v2(CUdeviceptr *array, const CUDA_ARRAY3D_DESCRIPTOR *wish) {

@@ -113,7 +113,6 @@ static void unlink_block(block_t *block) {
 
 /* What is left of a block that is in no list. */
 static void end_block(block_t *block) {
-    give_back(block);
     if (block->file != -1)
         close(block->file);
     free(block);
@@ -122,6 +121,7 @@ static void end_block(block_t *block) {
 void remove_block(block_t *block) {
     unlink_block(block);
     munmap((void *)(uintptr_t)block->begin, block->mapped);
+    give_back(block);
     end_block(block);
 }
 
@@ -153,7 +153,14 @@ CUresult free_block_at(CUdeviceptr pointer) {
     return block ? SUCCESS : result;
 }
 
-/* The memory can be taken again at once, as it can in the same stream; the address when the stream has come so far. */
+/* Pages of the card that are the block's own. */
+static uint64_t own_pages(const block_t *block) {
+    int is_of_card = block->source == OF_CARD || block->source == MANAGED;
+    return is_of_card && block->asked > LARGEST_SMALL ? round_up(block->asked, PAGE) : 0;
+}
+
+/* What is of a pool can be taken again at once, as it can in the same stream; pages of the card, and the address, when
+   the stream has come so far. */
 CUresult free_block_in(CUdeviceptr pointer, stream_t *stream) {
     pthread_mutex_lock(&driver.mutex);
     block_t *block = find_beginning(pointer);
@@ -161,7 +168,11 @@ CUresult free_block_in(CUdeviceptr pointer, stream_t *stream) {
     if (block && block->source != OF_GRAPH) {
         op.release.address = (void *)(uintptr_t)block->begin;
         op.release.bytes = block->mapped;
+        op.release.card = block->card;
+        op.release.pages = own_pages(block);
         unlink_block(block);
+        if (op.release.pages == 0)
+            give_back(block);
         end_block(block);
     }
     pthread_mutex_unlock(&driver.mutex);

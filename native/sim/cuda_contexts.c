@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #define DEEPEST_STACK 32
+#define HEAP_OF_KERNELS 2
 
 /* Each thread has a stack of contexts; the top one is current. */
 static _Thread_local struct {
@@ -46,7 +47,7 @@ API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 static void end_primary(CUcontext primary) {
     queue_remove_streams(primary);
     free_blocks_of(primary);
-    machine_give_back(primary->card, primary->card->context_bytes);
+    machine_give_back(primary->card, primary->card->context_bytes + primary->heap_bytes);
     primary->uses = 0;
 }
 
@@ -144,6 +145,11 @@ API CUresult cuCtxCreate_v2(CUcontext *context, unsigned int flags, CUdevice dev
     return cuCtxPushCurrent_v2(made);
 }
 
+/* The first version, which is only exported; as the one of cuCtxDestroy. */
+API CUresult cuCtxCreate(CUcontext *context, unsigned int flags, CUdevice device) {
+    return cuCtxCreate_v2(context, flags, device);
+}
+
 API CUresult cuCtxCreate_v3(CUcontext *context, void *affinity, int count, unsigned int flags, CUdevice device) {
     (void)affinity, (void)count;
     return cuCtxCreate_v2(context, flags, device);
@@ -163,9 +169,38 @@ API CUresult cuCtxDestroy_v2(CUcontext context) {
     queue_remove_streams(context);
     free_blocks_of(context);
     pthread_mutex_unlock(&driver.mutex);
-    machine_give_back(context->card, context->card->context_bytes);
+    machine_give_back(context->card, context->card->context_bytes + context->heap_bytes);
     free(context);
     return SUCCESS;
+}
+
+API CUresult cuCtxDestroy(CUcontext context) {
+    return cuCtxDestroy_v2(context);
+}
+
+/* Only the heap of kernels is simulated, and programs find this by name alone. */
+API CUresult cuCtxSetLimit(int which, size_t bytes) {
+    CUcontext context;
+    CUresult result = check_context(&context);
+    if (result != SUCCESS || which != HEAP_OF_KERNELS)
+        return result;
+    if (context->heap_bytes)
+        return INVALID_VALUE;
+    context->heap_wish = round_up(bytes, PAGE);
+    return SUCCESS;
+}
+
+CUresult take_heap(CUcontext context) {
+    CUresult result = SUCCESS;
+    if (context->heap_bytes == context->heap_wish)
+        return SUCCESS;
+    pthread_mutex_lock(&driver.mutex);
+    if (context->heap_bytes == 0 && machine_take(context->card, context->heap_wish))
+        result = OUT_OF_MEMORY;
+    else
+        context->heap_bytes = context->heap_wish;
+    pthread_mutex_unlock(&driver.mutex);
+    return result;
 }
 
 API CUresult cuCtxGetDevice(CUdevice *device) {

@@ -22,7 +22,7 @@ typedef struct {
     uint64_t bytes;
     int file;                   /* -1 where it cannot be shared */
     int is_imported;
-    int uses;
+    int handles, uses;          /* handles that were not released; and those and mappings */
 } memory_t;
 
 typedef struct mapping {
@@ -93,18 +93,22 @@ API CUresult cuMemCreate(uint64_t *handle, size_t bytes, const CUmemAllocationPr
         free(memory);
         return OUT_OF_MEMORY;
     }
-    *memory = (memory_t){card, wish->location.id, bytes, file, 0, 1};
+    *memory = (memory_t){card, wish->location.id, bytes, file, 0, 1, 1};
     *handle = (uintptr_t)memory;
     return SUCCESS;
 }
 
 API CUresult cuMemRelease(uint64_t handle) {
-    if (handle == 0)
+    memory_t *memory = (memory_t *)(uintptr_t)handle;
+    if (memory == NULL)
         return INVALID_VALUE;
     pthread_mutex_lock(&driver.mutex);
-    drop((memory_t *)(uintptr_t)handle);
+    int is_there = memory->handles > 0;
+    memory->handles -= is_there;
+    if (is_there)
+        drop(memory);
     pthread_mutex_unlock(&driver.mutex);
-    return SUCCESS;
+    return is_there ? SUCCESS : INVALID_VALUE;
 }
 
 API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *found, uint64_t handle) {
@@ -149,7 +153,7 @@ API CUresult cuMemImportFromShareableHandle(uint64_t *handle, void *shareable, i
         free(memory);
         return memory ? INVALID_VALUE : OUT_OF_MEMORY;
     }
-    *memory = (memory_t){driver.cards[device], device, (uint64_t)about.st_size, dup(file), 1, 1};
+    *memory = (memory_t){driver.cards[device], device, (uint64_t)about.st_size, dup(file), 1, 1, 1};
     *handle = (uintptr_t)memory;
     return SUCCESS;
 }
@@ -235,6 +239,7 @@ API CUresult cuMemRetainAllocationHandle(uint64_t *handle, void *address) {
     for (mapping_t *mapping = mappings; mapping && result != SUCCESS; mapping = mapping->next) {
         if (wanted < mapping->begin || wanted >= mapping->begin + mapping->bytes)
             continue;
+        mapping->memory->handles++;
         mapping->memory->uses++;
         *handle = (uintptr_t)mapping->memory;
         result = SUCCESS;

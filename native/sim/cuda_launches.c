@@ -86,6 +86,8 @@ static CUresult make_op(op_t *op, CUfunction function, const shape_t *shape, voi
 static CUresult launch(stream_t *stream, CUfunction function, shape_t shape, void **parameters, void **extra) {
     op_t op;
     CUresult result = make_op(&op, function, &shape, parameters, extra);
+    if (result == SUCCESS)
+        result = take_heap(stream->context);
     return result == SUCCESS ? queue_push(stream, op) : result;
 }
 

@@ -197,6 +197,12 @@ static int fill(stream_t *stream, op_t *op) {
     return 1;
 }
 
+static void release(const op_t *op) {
+    munmap(op->release.address, op->release.bytes);
+    if (op->release.pages)
+        machine_give_back(op->release.card, op->release.pages);
+}
+
 int issue(stream_t *stream, op_t *op) {
     switch (op->kind) {
     case KERNEL:
@@ -219,9 +225,10 @@ int issue(stream_t *stream, op_t *op) {
     case FILL:
         return fill(stream, op);
     case RELEASE:
-        if (has_passed(stream))
-            munmap(op->release.address, op->release.bytes);
-        return has_passed(stream);
+        if (!has_passed(stream))
+            return 0;
+        release(op);
+        return 1;
     }
     return 1;
 }
@@ -230,5 +237,5 @@ void forget_op(op_t *op) {
     if (op->kind == RECORD || op->kind == WAIT)
         drop_mark(op->mark);
     if (op->kind == RELEASE)
-        munmap(op->release.address, op->release.bytes);
+        release(op);
 }

@@ -15,13 +15,16 @@ enum { RELEASE_THRESHOLD = 4, RESERVED_NOW, RESERVED_MOST, USED_NOW, USED_MOST }
 struct pool {
     const card_t *card;
     uint64_t reserved, used, threshold;
+    int is_over;                /* it lives until its last block is freed */
 };
 
 typedef struct {
+    int type, id;
+} CUmemLocation;
+
+typedef struct {
     int type, handle_types;
-    struct {
-        int type, id;
-    } location;
+    CUmemLocation location;
 } CUmemPoolProps;
 
 /* Each device has a pool of its own, and one that is current. Guarded by the driver's lock. */
@@ -45,16 +48,24 @@ int pool_take(CUmemoryPool pool, uint64_t bytes) {
     return 0;
 }
 
-void pool_put_back(CUmemoryPool pool, uint64_t bytes) {
-    pool->used -= round_up(bytes, BLOCK_GRAIN);
-}
-
 static void trim(CUmemoryPool pool, uint64_t keep) {
     uint64_t least = round_up(pool->used > keep ? pool->used : keep, PIECE);
     if (pool->card == NULL || pool->reserved <= least)
         return;
     machine_give_back(pool->card, pool->reserved - least);
     pool->reserved = least;
+}
+
+static void end_if_over(CUmemoryPool pool) {
+    if (!pool->is_over || pool->used)
+        return;
+    trim(pool, 0);
+    free(pool);
+}
+
+void pool_put_back(CUmemoryPool pool, uint64_t bytes) {
+    pool->used -= round_up(bytes, BLOCK_GRAIN);
+    end_if_over(pool);
 }
 
 static CUresult pool_of(CUdevice device, CUmemoryPool *pool) {
@@ -88,6 +99,17 @@ API CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice device) {
     return result;
 }
 
+/* As of CUDA 13; programs find these two by name alone. */
+API CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location, int type) {
+    (void)type;
+    return location && location->type == ON_DEVICE ? pool_of(location->id, pool) : INVALID_VALUE;
+}
+
+API CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, int type) {
+    (void)type;
+    return location && location->type == ON_DEVICE ? cuDeviceGetMemPool(pool, location->id) : INVALID_VALUE;
+}
+
 API CUresult cuDeviceSetMemPool(CUdevice device, CUmemoryPool pool) {
     const card_t *card;
     CUresult result = pool ? find_card(device, &card) : INVALID_VALUE;
@@ -111,17 +133,17 @@ API CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *wish) {
     return SUCCESS;
 }
 
-/* A real driver keeps it until the last block of it is freed; here that must have happened. */
 API CUresult cuMemPoolDestroy(CUmemoryPool pool) {
-    if (pool == NULL || pool->used || (pool >= own && pool < own + MACHINE_MOST_CARDS))
+    if (pool == NULL || (pool >= own && pool < own + MACHINE_MOST_CARDS))
         return INVALID_VALUE;
     pthread_mutex_lock(&driver.mutex);
     for (int device = 0; device < MACHINE_MOST_CARDS; device++)
         if (chosen[device] == pool)
             chosen[device] = NULL;
     trim(pool, 0);
+    pool->is_over = 1;
+    end_if_over(pool);
     pthread_mutex_unlock(&driver.mutex);
-    free(pool);
     return SUCCESS;
 }
 

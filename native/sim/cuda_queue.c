@@ -295,6 +295,7 @@ int queue_is_drained(stream_t *stream) {
 
 mark_t *queue_mark(stream_t *stream) {
     pthread_mutex_lock(&queue_mutex);
+    wait_for_room(stream);
     progress.now = time_now();
     queue.is_used[stream->context->card->index] = 1;
     keep_order(stream);

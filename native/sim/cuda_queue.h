@@ -11,7 +11,7 @@
 #include "card_time.h"
 #include "cuda.h"
 
-#define QUEUE_DEPTH 1023        /* launches of a stream that are not done, before the next one blocks */
+#define QUEUE_DEPTH 1023        /* launches of a stream that are not done, before the next one or an event blocks */
 
 typedef struct {
     int64_t time;
@@ -72,6 +72,8 @@ typedef struct op {
         struct {
             void *address;
             size_t bytes;
+            const card_t *card;
+            uint64_t pages;     /* to give back to it */
         } release;
     };
     int64_t submitted;

@@ -18,6 +18,28 @@ class Flat(ctypes.Structure):
     _fields_ = (("width", size), ("height", size), ("format", ctypes.c_int), ("channels", ctypes.c_uint))
 
 
+class NarrowFlat(ctypes.Structure):
+    """As the first version of the entry has it."""
+
+    _fields_ = (
+        ("width", ctypes.c_uint),
+        ("height", ctypes.c_uint),
+        ("format", ctypes.c_int),
+        ("channels", ctypes.c_uint),
+    )
+
+
+class NarrowDeep(ctypes.Structure):
+    _fields_ = (
+        ("width", ctypes.c_uint),
+        ("height", ctypes.c_uint),
+        ("depth", ctypes.c_uint),
+        ("format", ctypes.c_int),
+        ("channels", ctypes.c_uint),
+        ("flags", ctypes.c_uint),
+    )
+
+
 class Deep(ctypes.Structure):
     _fields_ = (
         ("width", size),
@@ -61,6 +83,16 @@ def pitch(nbytes: int) -> Taken:
 def array(nbytes: int) -> Taken:
     handle, wish = u64(), Flat(WIDTH, nbytes // WIDTH // 8, FLOAT, 2)
     return lib.cuArrayCreate_v2(ctypes.byref(handle), ctypes.byref(wish)), partial(lib.cuArrayDestroy, handle)
+
+
+def array_v1(nbytes: int) -> Taken:
+    handle, wish = u64(), NarrowFlat(WIDTH, nbytes // WIDTH // 8, FLOAT, 2)
+    return lib.cuArrayCreate(ctypes.byref(handle), ctypes.byref(wish)), partial(lib.cuArrayDestroy, handle)
+
+
+def array_3d_v1(nbytes: int) -> Taken:
+    handle, wish = u64(), NarrowDeep(WIDTH, 64, nbytes // WIDTH // 64 // 8, HALF, 4, 0)
+    return lib.cuArray3DCreate(ctypes.byref(handle), ctypes.byref(wish)), partial(lib.cuArrayDestroy, handle)
 
 
 def array_3d(nbytes: int) -> Taken:
@@ -134,9 +166,21 @@ def unload() -> None:
 pools: list[ctypes.c_uint64] = []
 
 
-def from_pool(nbytes: int, suffix: str = "") -> Taken:
+def pool_of_device() -> ctypes.c_uint64:
+    pool = u64()
+    assert lib.cuDeviceGetDefaultMemPool(ctypes.byref(pool), 0) == 0
+    return pool
+
+
+def pool_of_location() -> ctypes.c_uint64:
+    pool, location = u64(), (ctypes.c_int * 2)(DEVICE, 0)
+    assert lib.cuMemGetDefaultMemPool(ctypes.byref(pool), location, 1) == 0
+    return pool
+
+
+def from_pool(nbytes: int, suffix: str = "", found: Callable[[], ctypes.c_uint64] = make_pool) -> Taken:
     if not pools:
-        pools.append(make_pool())
+        pools.append(found())
     pointer = u64()
     code = lib[f"cuMemAllocFromPoolAsync{suffix}"](ctypes.byref(pointer), size(nbytes), pools[0], None)
     return code, partial(lib[f"cuMemFreeAsync{suffix}"], pointer, None)
@@ -147,6 +191,8 @@ WAYS: dict[str, Callable[[int], Taken]] = {
     "managed": managed,
     "pitch": pitch,
     "array": array,
+    "array_v1": array_v1,
+    "array_3d_v1": array_3d_v1,
     "array_3d": array_3d,
     "mipmapped": mipmapped,
     "create": create,
@@ -155,6 +201,8 @@ WAYS: dict[str, Callable[[int], Taken]] = {
     "stream_ordered_ptsz": partial(stream_ordered, suffix="_ptsz"),
     "from_pool": from_pool,
     "from_pool_ptsz": partial(from_pool, suffix="_ptsz"),
+    "from_pool_of_device": partial(from_pool, found=pool_of_device),
+    "from_pool_of_location": partial(from_pool, found=pool_of_location),
 }
 
 

@@ -1,5 +1,7 @@
 """The gate holds launches back, and never in a way that could stop a program for good or change what it does."""
 
+import pytest
+
 from tests.native.working import Tenant
 
 BEHIND_A_FLAG = """
@@ -20,6 +22,39 @@ def test_work_that_waits_for_a_later_launch_does_not_keep_it_back_for_good(tenan
         f"{BEHIND_A_FLAG}print(launch(MS, second) or lib.cuStreamWriteValue32_v2(second, address, 1, 0), wait(first))"
     )
     assert tenant.run(script) == "0 0"
+
+
+RESTED_BEHIND_A_FLAG = """
+import threading
+memory, address = flag()
+first, second = stream(), stream()
+is_awaited, codes = threading.Event(), []
+for _ in range(60):
+    launch(2000, second), wait(second), time.sleep(0.005)
+lib.cuStreamWaitValue32_v2(first, address, 1, 0)
+for _ in range(1023):
+    launch(2000, first)
+def release():
+    cuda.enter()
+    is_awaited.wait()
+    time.sleep(0.1)
+    codes.append(launch(2000, second) or lib.cuStreamWriteValue32_v2(second, address, 1, 0))
+thread = threading.Thread(target=release)
+thread.start()
+time.sleep({pause})
+is_awaited.set()
+codes.append(launch(2000, first))
+thread.join()
+print(codes, wait(first))
+"""
+
+
+@pytest.mark.parametrize("policy", ["default", "force"])
+@pytest.mark.parametrize("pause", [0.02, 0.6])
+def test_a_stream_that_is_full_keeps_no_other_thread_from_launching(tenant: Tenant, policy: str, pause: float):
+    """Nothing was measured while it was filled, because the program uses far less than its share."""
+    tenant.limit(90, f"cores_policy {policy}")
+    assert tenant.run(RESTED_BEHIND_A_FLAG.format(pause=pause)) == "[0, 0] 0"
 
 
 def test_collectives_are_launched_at_once_however_deep_the_debt(tenant: Tenant):

@@ -9,6 +9,8 @@ from tests.native.machines import first_lines
 from tests.native.working import Tenant, report_of
 
 PATIENCE_S = 30.0
+FIRST_TENANT, BUDGET, REFILLED, TURN_ENDED, KERNEL = 128, 8, 16, 48, 56
+"""Where they are in the file of a card and in a tenant, by native/lib/card_file.h."""
 
 
 def lengths_of_pauses(windows: list[int]) -> list[int]:
@@ -126,3 +128,18 @@ def test_nonsense_that_another_tenant_writes_to_the_file_of_the_card_ends_no_pro
     header = card.read_bytes()[:8]
     card.write_bytes(header + b"\xff" * (card.stat().st_size - len(header)))
     assert report_of(tenant.work(0.6, 500)).launches
+
+
+def test_nonsense_that_is_written_over_a_tenant_stops_it_for_a_while_only(tenant: Tenant):
+    """No longer than the worst debt does that a tenant can have, five seconds."""
+    tenant.limit(90)
+    card = tenant.directory.parent / "cards" / tenant.machine.uuids[0]
+    far = 1 << 62
+    script = "print(launch(MS), flush=True)\ninput()\nprint({launch(MS) for _ in range(20)}, wait())"
+    with tenant.start(script) as program:
+        assert first_lines([program]) == ["0"]
+        with card.open("r+b") as file:
+            for place, nonsense in ((BUDGET, -far), (REFILLED, far), (TURN_ENDED, far), (KERNEL, far)):
+                file.seek(FIRST_TENANT + place)
+                file.write(nonsense.to_bytes(8, "little", signed=True))
+        assert program.communicate("\n", timeout=PATIENCE_S)[0] == "{0} 0\n"

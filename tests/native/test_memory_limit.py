@@ -15,7 +15,8 @@ BLIND_MARGIN_MIB = 128
 OUT_OF_MEMORY = 2
 WAYS = (
     *("alloc", "managed", "pitch", "array", "array_3d", "mipmapped", "create", "mapped"),
-    *("stream_ordered", "stream_ordered_ptsz", "from_pool", "from_pool_ptsz"),
+    *("array_v1", "array_3d_v1", "stream_ordered", "stream_ordered_ptsz"),
+    *("from_pool", "from_pool_ptsz", "from_pool_of_device", "from_pool_of_location"),
 )
 BEGIN = "from tests.native.taking import *\nassert cuda.init() == 0\nassert cuda.enter() == 0\n"
 
@@ -100,15 +101,21 @@ def test_a_measured_context_that_no_card_has_is_not_believed(container):
 
 
 @pytest.mark.parametrize(
-    ("entry", "wish"), [("cuCtxCreate_v2", "0"), ("cuCtxCreate_v3", "None, 0, 0"), ("cuCtxCreate_v4", "None, 0")]
+    ("entry", "wish", "end"),
+    [
+        ("cuCtxCreate", "0", "cuCtxDestroy"),
+        ("cuCtxCreate_v2", "0", "cuCtxDestroy_v2"),
+        ("cuCtxCreate_v3", "None, 0, 0", "cuCtxDestroy_v2"),
+        ("cuCtxCreate_v4", "None, 0", "cuCtxDestroy_v2"),
+    ],
 )
-def test_contexts_that_a_program_makes_itself_are_charged_too(container, entry, wish):
+def test_contexts_that_a_program_makes_itself_are_charged_too(container, entry, wish, end):
     script = f"""{BEGIN}
 contexts = [u64() for _ in range(10)]
 codes = [lib.{entry}(ctypes.byref(context), {wish}, 0) for context in contexts]
 print(codes.count(0), codes[-1])
 assert alloc(20 * MIB)[0] == 0
-assert [lib.cuCtxDestroy_v2(context) for context, code in zip(contexts, codes) if code == 0].count(0) == 5
+assert [lib.{end}(context) for context, code in zip(contexts, codes) if code == 0].count(0) == 5
 assert cuda.enter() == 0
 print(cuda.free_mib())
 """
