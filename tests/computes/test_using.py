@@ -25,6 +25,7 @@ from kpu.client.port_forward import PortForward
 from testbed.certificates import Authority
 from tests.computes.conftest import MakeCompute
 from tests.contract.command_line import CommandLine
+from tests.contract.waiting import eventually
 from tests.operators.compute_life import IMAGE
 
 pytestmark = pytest.mark.asyncio
@@ -143,6 +144,26 @@ async def test_a_compute_that_others_suspend_or_delete_says_so_when_it_is_used(
     kubectl("delete", "compute", "worker", "--cascade=foreground")
     with pytest.raises(ComputeDeleted):
         await compute.send_tensors(a_tensor(4))
+
+
+async def test_a_token_that_others_removed_is_replaced_and_who_uses_the_compute_sees_nothing_of_it(
+    kubectl: CommandLine, make_compute: MakeCompute
+):
+    compute = make_compute("worker", image=IMAGE)
+    await compute.ready()
+    assert (await compute.send_tensors(a_tensor(4))).success
+    told = "jsonpath={.metadata.uid} {.status.conditions[?(@.type=='Ready')].status}"
+
+    def pod() -> tuple[str, str]:
+        uid, _, is_ready = kubectl("get", "pod", "worker-0", "--ignore-not-found", "-o", told).partition(" ")
+        return uid, is_ready
+
+    before, _ = pod()
+    kubectl("delete", "secret", "worker-token")
+    kubectl("annotate", "compute", "worker", "note=look")  # so that the operator looks now and not in a minute
+    await asyncio.to_thread(eventually, lambda: pod()[0] != before and pod()[1] == "True", timeout_s=90)
+    await asyncio.to_thread(eventually, compute.is_ready)
+    assert (await compute.send_tensors(a_tensor(4))).success
 
 
 @pytest.mark.parametrize("grace", [0, 45])

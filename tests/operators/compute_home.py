@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tessera.errors import NotFound
@@ -125,11 +125,14 @@ class Home:
             PODS, "demo-0", {"status": status}, namespace=self.namespace, subresource="status"
         )
 
-    async def tell_event(self, pod: Document, reason: str, message: str) -> None:
-        """Of the pod, as a kubelet or an autoscaler would."""
-        about = {"kind": "Pod", "apiVersion": "v1", "namespace": self.namespace}
-        about |= {name: pod["metadata"][name] for name in ("name", "uid")}
-        now = second_of(datetime.now(UTC))
+    async def tell_event(self, about: Document, reason: str, message: str, kind: Kind[Any] = PODS) -> None:
+        """Of a pod, as a kubelet or an autoscaler would; or of a StatefulSet, as its controller would.
+
+        A second from now: what is said in the second of a change may be about what was before it.
+        """
+        about = {name: about["metadata"][name] for name in ("name", "uid")}
+        about |= {"kind": kind.name, "apiVersion": kind.api_version, "namespace": self.namespace}
+        now = second_of(datetime.now(UTC) + timedelta(seconds=1))
         body = {"metadata": {"generateName": "told-"}, "involvedObject": about, "reason": reason, "message": message}
         body |= {"type": "Warning", "firstTimestamp": now, "lastTimestamp": now, "count": 1}
         await self.client.create(EVENTS, body, namespace=self.namespace)

@@ -218,6 +218,16 @@ def test_a_quota_is_named_and_one_that_is_too_small_by_itself_is_final(computes:
     computes.until_ready("second")
 
 
+@pytest.mark.parametrize("compute_engine", ["kubernetes"], indirect=True)
+def test_in_a_namespace_that_wants_pods_with_the_fewest_rights_it_runs_all_the_same(computes: Computes):
+    enforced = "pod-security.kubernetes.io/enforce=restricted"
+    name = computes.kubectl("get", "sa", "default", "-o", "jsonpath={.metadata.namespace}")
+    computes.kubectl("label", "namespace", name, enforced)
+    computes.apply("demo", {"image": IMAGE})
+    computes.until_ready("demo")
+    assert computes.pod("demo")["spec"]["securityContext"]["runAsNonRoot"] is True
+
+
 def test_a_deleted_compute_takes_everything_with_it(computes: Computes):
     computes.apply("demo", computes.serving())
     computes.until_ready("demo")

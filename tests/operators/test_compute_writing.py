@@ -253,6 +253,27 @@ async def test_a_volume_that_cannot_be_mounted_is_told(home: Home, spec: Documen
     assert condition_of(compute, "Stalled")["status"] == "False"
 
 
+async def test_a_namespace_that_refuses_pods_with_more_rights_than_they_need_gets_others(
+    home: Home, operator: ComputeOperator
+):
+    await home.make()
+    await home.until_told("StatefulSetNotReady")
+    stateful_set = await home.get(STATEFUL_SETS)
+    assert not _rights_of(stateful_set)
+    words = 'pods "demo-0" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true'
+    await home.tell_event(stateful_set, "FailedCreate", words, STATEFUL_SETS)
+    confined = await home.until(STATEFUL_SETS, _rights_of)
+    await look_again(operator)
+    assert _rights_of(await home.get(STATEFUL_SETS)) == _rights_of(confined) == {"runAsNonRoot", "seccompProfile"}
+    await home.change({"image": "other"})
+    changed = await home.until(STATEFUL_SETS, lambda found: found["metadata"]["generation"] > 2)
+    assert _rights_of(changed), "what was learnt outlasts a change"
+
+
+def _rights_of(stateful_set: Document) -> set[str]:
+    return set(stateful_set["spec"]["template"]["spec"].get("securityContext") or {})
+
+
 @pytest.mark.usefixtures("operator")
 async def test_a_directory_of_the_node_that_is_not_allowed_is_refused(home: Home):
     await home.make(spec={"sharedMemory": {"hostPath": "/etc"}})

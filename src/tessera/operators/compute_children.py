@@ -35,6 +35,9 @@ TOKEN_DIGEST = "compute.kpu.dev/token-digest"
 TLS_VOLUME, TLS_DIRECTORY = "tls", "/etc/kpu/tls"
 SHARED_VOLUME, SHARED_DIRECTORY = "shared", "/run/kpu/shared"
 ROUTE_HEADER = "compute-id"
+CONFINED_POD: Document = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+CONFINED_CONTAINER: Document = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+"""What the Pod Security Standard "restricted" asks for."""
 MOST_SET_NAME, HASH_LENGTH = 52, 8
 """A pod's label has the name of its set and a hash of the template, and may be 63 characters long."""
 
@@ -88,12 +91,21 @@ def digest_on(stateful_set: Document) -> str:
     return annotations.get(TOKEN_DIGEST, "")
 
 
-def make_stateful_set(compute: Compute, settings: ComputeSettings, digest: str) -> Document:
-    """`digest` is that of the token, which the pod learns when it starts: with another one it is started anew."""
+def is_confined(stateful_set: Document) -> bool:
+    """Whether its pods are made for a namespace that takes none with more rights than they need."""
+    pod: Document = stateful_set["spec"]["template"]["spec"].get("securityContext") or {}
+    return pod.get("runAsNonRoot") is True
+
+
+def make_stateful_set(compute: Compute, settings: ComputeSettings, digest: str, *, confined: bool = False) -> Document:
+    """`digest` is that of the token, which the pod learns when it starts: with another one it is started anew.
+
+    `confined` pods have the fewest rights there are. An image may need more, so it is only where others are refused.
+    """
     annotations = {**(compute.spec.annotations or {}), **({TOKEN_DIGEST: digest} if digest else {})}
     template = {
         "metadata": {"labels": _labels(compute), **({"annotations": annotations} if annotations else {})},
-        "spec": _pod_spec(compute, settings),
+        "spec": _pod_spec(compute, settings, confined),
     }
     return {
         **_head(STATEFUL_SETS.api_version, STATEFUL_SETS.name, compute, set_name(compute)),
@@ -161,7 +173,7 @@ def _labels(compute: Compute) -> dict[str, str]:
     return {**usual, **(compute.spec.labels or {}), **selector_of(compute), NAME_LABEL: compute.name}
 
 
-def _pod_spec(compute: Compute, settings: ComputeSettings) -> Document:
+def _pod_spec(compute: Compute, settings: ComputeSettings, confined: bool) -> Document:
     spec = compute.spec
     env = _environment(compute, settings)
     port = _port_of(env)
@@ -180,8 +192,10 @@ def _pod_spec(compute: Compute, settings: ComputeSettings) -> Document:
     container |= {"command": list(spec.command)} if spec.command else {}
     container |= {"args": list(spec.args)} if spec.args else {}
     container |= {"volumeMounts": mounts} if mounts else {}
+    container |= {"securityContext": CONFINED_CONTAINER} if confined else {}
     # A Service called kpu would otherwise become the variable KPU_PORT of every pod beside it.
     pod: Document = {"automountServiceAccountToken": False, "enableServiceLinks": False, "containers": [container]}
+    pod |= {"securityContext": CONFINED_POD} if confined else {}
     return pod | ({"volumes": volumes} if volumes else {})
 
 

@@ -20,6 +20,7 @@ from tessera.kube.objects import Document, ObjectKey
 from tessera.operators.compute_children import (
     ComputeSettings,
     digest_on,
+    is_confined,
     make_route,
     make_secret,
     make_service,
@@ -38,7 +39,7 @@ from tessera.operators.compute_objects import (
 )
 from tessera.operators.compute_permitting import find_unpermitted
 from tessera.operators.compute_pods import Trouble
-from tessera.operators.compute_refusals import read_refusal
+from tessera.operators.compute_refusals import find_refusal, read_refusal, wants_confinement
 from tessera.operators.compute_watching import WatchedComputes
 from tessera.operators.owning import controller_of, is_owned
 from tessera.operators.turns import Turn
@@ -95,7 +96,8 @@ class Maker:
             digest, token_trouble = await self._token(compute, made.stateful_set)
             made = replace(made, token_trouble=token_trouble)
             made = replace(made, service=await self._apply(SERVICES, compute, make_service(compute)))
-            wanted = make_stateful_set(compute, self._settings, digest)
+            confined = self._must_be_confined(made.stateful_set)
+            wanted = make_stateful_set(compute, self._settings, digest, confined=confined)
             made = replace(made, stateful_set=await self._apply(STATEFUL_SETS, compute, wanted))
         except _Hindered as hindered:
             return replace(made, hindrance=hindered.trouble)
@@ -106,6 +108,13 @@ class Maker:
         found = {kind: self._watched.child(kind, ObjectKey(compute.namespace, name)) for kind, name in names.items()}
         own = {kind: one for kind, one in found.items() if one is not None and is_owned(one, compute)}
         return Made(stateful_set=own.get(STATEFUL_SETS), service=own.get(SERVICES), route=own.get(GRPC_ROUTES))
+
+    def _must_be_confined(self, stateful_set: Document | None) -> bool:
+        """Nobody tells what a namespace takes but its refusals. What was learnt stands in the StatefulSet."""
+        if stateful_set is None or is_confined(stateful_set):
+            return stateful_set is not None
+        refusal = find_refusal(stateful_set, self._watched.told_of(stateful_set))
+        return refusal is not None and wants_confinement(refusal)
 
     async def _put_to_sleep(self, stateful_set: Document | None) -> Document | None:
         if stateful_set is None or stateful_set["spec"].get("replicas") == 0:

@@ -23,6 +23,7 @@ MADE, NOT_MADE = "SuccessfulCreate", "FailedCreate"
 _PREFIX = re.compile(r"[Cc]reate Pod \S+ in StatefulSet \S+ failed error: ")
 _LIMITED = re.compile(r"(maximum|minimum) \S+ usage per|limit to request ratio per")
 _DENIED = re.compile(r"denied (the )?request|violates PodSecurity")
+_RESTRICTED = 'violates PodSecurity "restricted:'
 _AMOUNTS = re.compile(r"requested: (?P<requested>.*?), used: .*?, limited: (?P<limited>.*)")
 
 
@@ -58,6 +59,11 @@ def find_refusal(stateful_set: Document, events: Iterable[Event]) -> Trouble | N
     if last is None or last.reason == MADE or (since and last.at and last.at <= since):
         return None
     return read_refusal(_PREFIX.sub("", last.message))
+
+
+def wants_confinement(refusal: Trouble) -> bool:
+    """Whether the namespace takes only pods that ask for the fewest rights there are."""
+    return _RESTRICTED in refusal.message
 
 
 def read_refusal(words: str) -> Trouble:

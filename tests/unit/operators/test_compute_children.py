@@ -7,6 +7,7 @@ import pytest
 from tessera.operators.compute_children import (
     TOKEN_DIGEST,
     ComputeSettings,
+    is_confined,
     make_route,
     make_secret,
     make_service,
@@ -195,3 +196,16 @@ def test_services_beside_it_become_no_variables_of_the_server():
     pod = make_stateful_set(a_compute(), SETTINGS, "")["spec"]["template"]["spec"]
     assert pod["enableServiceLinks"] is False
     assert pod["automountServiceAccountToken"] is False
+
+
+def test_a_server_may_do_what_its_image_does_unless_only_those_with_the_fewest_rights_are_taken():
+    compute = a_compute()
+    usual, confined = (make_stateful_set(compute, SETTINGS, "", confined=confined) for confined in (False, True))
+    assert (is_confined(usual), is_confined(confined)) == (False, True)
+    pod = confined["spec"]["template"]["spec"]
+    assert pod.pop("securityContext") == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert pod["containers"][0].pop("securityContext") == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert confined == usual

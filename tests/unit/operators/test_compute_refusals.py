@@ -2,7 +2,7 @@
 
 import pytest
 
-from tessera.operators.compute_refusals import find_refusal, read_refusal
+from tessera.operators.compute_refusals import find_refusal, read_refusal, wants_confinement
 from tests.unit.operators.compute_making import a_set, told
 
 QUOTA = 'pods "demo-0" is forbidden: exceeded quota: q, requested: {}, used: {}, limited: {}'
@@ -57,3 +57,16 @@ def test_what_was_said_before_the_last_change_is_not_about_what_is_wanted_now():
     assert find_refusal(a_set(), [told("FailedCreate", "no", after_s=-5)]) is None
     assert find_refusal(a_set(), [told("FailedCreate", "no", after_s=0)]) is None
     assert find_refusal(a_set(), []) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "is_so"),
+    [
+        ('pods "demo-0" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true', True),
+        ('pods "demo-0" is forbidden: violates PodSecurity "restricted:v1.30": seccompProfile', True),
+        ('pods "demo-0" is forbidden: violates PodSecurity "baseline:latest": hostPath volumes', False),
+        ('pods "demo-0" is forbidden: exceeded quota: restricted', False),
+    ],
+)
+def test_a_namespace_says_by_a_refusal_that_it_takes_only_pods_with_the_fewest_rights(words: str, is_so: bool):
+    assert wants_confinement(read_refusal(words)) is is_so

@@ -21,6 +21,8 @@ from kpu.client import MalformedMessage, ServerGone, TensorClient, TransferFaile
 from kpu.client.statuses import as_failure
 from kpu.errors import BypassClosed
 from kpu.tensors import take
+from kpu.torch.server import TensorServer
+from kpu.torch.settings import read_settings
 from kpu.wire.bypass import CLOSED
 from kpu.wire.splitting import split
 
@@ -216,6 +218,26 @@ def test_a_call_whose_shared_memory_the_server_does_not_know_is_made_again_witho
                 back = await client.stream_tensors(*tensors)
                 assert all(np.array_equal(np.asarray(one), sent) for one in back)
                 assert len(back) == len(tensors)
+
+    asyncio.run(main())
+
+
+def test_a_call_that_is_made_again_leaves_each_of_its_tensors_once_in_the_server():
+    """The first of them has arrived when the second turns out to lie where the server cannot see it."""
+    small, large = np.ones(3), np.ones(1 << 20)
+
+    async def main() -> None:
+        server = TensorServer(read_settings(["--host", "127.0.0.1", "--port", "0"], {}))
+        async with TensorClient("127.0.0.1", await server.start()) as client:
+            await client.send_tensors(large)
+            assert client._meeting
+            assert client._meeting._visit
+            client._meeting._visit.session = "0" * 64
+            response = await client.send_tensors(small, large)
+            assert client.transfer.stats
+            assert client.transfer.stats.path == "grpc"
+            assert list(server.memory.kept)[1:] == list(response.received_tensor_ids)
+        await server.stop()
 
     asyncio.run(main())
 

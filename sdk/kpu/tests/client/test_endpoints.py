@@ -7,7 +7,7 @@ import pytest
 
 from kpu.client import KpuV1alpha1Compute
 from kpu.client.channels import is_near
-from kpu.client.endpoints import Endpoint, candidates, first_that_answers
+from kpu.client.endpoints import Endpoint, candidates, first_that_answers, is_in_cluster
 
 NAME = "worker.lab.svc.cluster.local"
 
@@ -54,6 +54,21 @@ def test_the_first_that_serves_is_chosen(serve):
     assert why[nobody].startswith("UNAVAILABLE: ")
     assert why[stopping] == "the server says that it is not serving"
     assert health.metadata["compute-id"] == "lab/worker"
+
+
+@pytest.mark.parametrize(
+    ("own", "url", "is_so"),
+    [
+        ("10.96.0.1", "https://10.96.0.1:443", True),
+        ("fd00::1", "https://[fd00::1]:443", True),
+        ("10.96.0.1", "https://kubernetes.default.svc", True),
+        ("10.96.0.1", "https://other.example:6443", False),
+        ("", "https://10.96.0.1:443", False),
+    ],
+)
+def test_a_pod_that_talks_to_another_cluster_is_outside_of_that(own, url, is_so, monkeypatch):
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", own)
+    assert is_in_cluster(url) is is_so
 
 
 def test_a_server_of_something_else_is_not_ours():

@@ -88,6 +88,10 @@ def test_a_dns_label_of_at_most_63_characters_is_a_name(name):
         ({"port": 70000}, "Compute x: port is 70000, expected a whole number from 1 to 65535"),
         ({"suspend": "no"}, "Compute x: suspend is 'no', expected True or False"),
         ({"host": ""}, "Compute x: host is '', expected a name or an address, such as 'localhost'"),
+        (
+            {"host": "localhost:6000"},
+            "Compute x: host is 'localhost:6000', expected it without a port, which is given as `port`",
+        ),
         ({"resources": {"cpu": [1]}}, "Compute x: resources['cpu'] is [1], expected an amount, such as 1 or '500m'"),
         ({"tls": True}, "Compute x: tls is True, expected the name of a Secret of type kubernetes.io/tls"),
     ],

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from types import MappingProxyType
 
 import pytest
 from kubernetes.client import ApiException
@@ -47,6 +48,12 @@ def test_what_the_user_does_with_its_dict_later_changes_nothing(server, here):
     made = Compute("worker", env=env, **here)
     env["B"] = "2"
     asyncio.run(made.suspend())
+    assert server.asked("PATCH")[-1].body["spec"]["env"] == [{"name": "A", "value": "1"}]
+
+
+def test_any_mapping_and_any_address_will_do(server, here):
+    made = Compute("worker", env=MappingProxyType({"A": "1"}), host="[::1]", port=here["port"])
+    assert made.resource
     assert server.asked("PATCH")[-1].body["spec"]["env"] == [{"name": "A", "value": "1"}]
 
 

@@ -12,7 +12,7 @@ from kpu.client import compute as compute_module
 from kpu.client.api import Api
 from kpu.client.computes import Computes, PodPort
 from kpu.client.deadlines import Deadline
-from kpu.errors import NotReady
+from kpu.errors import NotReady, Unauthenticated
 
 SECRET = "/api/v1/namespaces/lab/secrets/worker-token"
 PODS = "/api/v1/namespaces/lab/pods"
@@ -64,6 +64,28 @@ def test_a_compute_that_was_made_anew_is_connected_to_anew(server, ready_compute
         change(server)
         await ready_compute.ready()
         assert ready_compute._line.client is not first
+
+    asyncio.run(main())
+
+
+def test_a_token_that_was_replaced_is_looked_up_again_and_the_caller_sees_nothing_of_it(server, says, serve):
+    guarded = serve(KPU_TOKEN="secret")
+    server.objects[SECRET] = {"data": {"token": "b2xk"}}
+    compute = Compute("worker", host="127.0.0.1", port=guarded.port)
+    server.set_conditions(says("Ready", "True", "StatefulSetReady"), says("Stalled", "False", "Fine"))
+
+    async def main():
+        await compute.ready()
+        with pytest.raises(Unauthenticated, match="is not this server's"):
+            await compute.send_tensors(np.ones(3))
+        another_token(server)
+        assert (await compute.send_tensors(np.ones(3))).success
+        server.objects[SECRET] = {"data": {"token": "b2xk"}}
+        await compute.close()
+        await compute.ready()
+        another_token(server)
+        assert (await compute.send_tensors(np.ones(3))).success
+        await compute.close()
 
     asyncio.run(main())
 

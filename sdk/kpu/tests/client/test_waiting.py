@@ -53,6 +53,12 @@ def test_with_no_time_at_all_it_is_looked_at_once(server, compute, says):
     asyncio.run(compute.ready(timeout=0))
 
 
+@pytest.mark.parametrize("timeout", ["soon", True, float("nan")])
+def test_a_time_that_is_none_is_refused(compute, timeout):
+    with pytest.raises(ValueError, match="expected seconds, such as 300, or None to wait for ever"):
+        asyncio.run(compute.ready(timeout))
+
+
 def test_a_change_is_seen_by_the_watch_from_the_version_that_was_read(server, compute, says):
     version = server.compute["metadata"]["resourceVersion"]
     run_while_watched(server, compute, make_ready(server, says))

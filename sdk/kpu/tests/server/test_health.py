@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from unittest.mock import Mock
 
 import grpc
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from kpu.client.tensor_client import TensorClient
 from kpu.errors import TooLarge
 from kpu.torch import calls
-from kpu.torch.health import WATCHERS_LIMIT
+from kpu.torch.health import WATCHERS_LIMIT, Health
 from kpu.torch.server import TensorServer
 from kpu.torch.settings import read_settings
 
@@ -47,6 +48,21 @@ def test_a_watcher_is_told_that_the_server_stops_and_does_not_hold_it_up(serve):
             assert await watch.read() == NOT_SERVING
             assert await watch.read() is grpc.aio.EOF
             assert await asyncio.to_thread(stopping.process.wait, 30) == 0
+
+    asyncio.run(scene())
+
+
+def test_a_watcher_that_has_just_been_told_the_state_is_told_the_next_one_too():
+    """The state changes before the one who tells it gets on with it, as on a machine that is busy."""
+
+    async def scene():
+        health = Health()
+        health.set_serving(True)
+        told = health._watch(b"", Mock())
+        assert await anext(told) == SERVING
+        health.set_serving(False)
+        assert await anext(told) == NOT_SERVING
+        assert await anext(told, None) is None
 
     asyncio.run(scene())
 

@@ -52,6 +52,19 @@ def test_a_tensor_of_the_same_id_takes_the_place_of_the_former():
     assert memory.evicted_tensors == 0
 
 
+@pytest.mark.parametrize("look", [iter, lambda kept: iter(kept.values()), lambda kept: iter(kept.items())])
+def test_a_hook_that_goes_through_what_is_kept_is_not_disturbed_by_what_comes_and_goes(look):
+    memory = make(store_tensors=3)
+    for tensor_id in "abc":
+        keep(memory, tensor_id, 1)
+    looking = look(memory.kept)
+    next(looking)
+    for tensor_id in "def":
+        keep(memory, tensor_id, 1)
+    assert len(list(looking)) == 2
+    assert (len(memory.kept), "a" in memory.kept, "f" in memory.kept) == (3, False, True)
+
+
 def test_what_is_kept_gives_way_to_what_is_under_way():
     memory = make()
     keep(memory, "old", 60)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from kpu.client.tensor_client import TensorClient
-from kpu.errors import ServerGone, TooLarge, TransferFailed, TransferTimeout, UnsupportedTensor
+from kpu.errors import InvalidRequest, ServerGone, TooLarge, TransferFailed, TransferTimeout, UnsupportedTensor
 from kpu.sharing.knocking import visit
 from kpu.tensors import Description
 from kpu.torch.metrics import Metrics, serve_metrics
@@ -37,6 +37,10 @@ class Scaling(TensorHooks):
         if not len(tensor):
             raise RuntimeError("nothing to scale")
         return tensor * 2
+
+class Wordy(TensorHooks):
+    def produce(self, index, parameters):
+        raise InvalidRequest("no " * int(parameters["times"]))
 
 class Failing(TensorHooks):
     def produce(self, index, parameters):
@@ -105,6 +109,13 @@ def test_whatever_a_hook_raises_is_told_and_ends_no_more_than_its_call(hooked, t
         talk(server.port, lambda client: client.stream_tensors(np.ones(3)))
     assert not isinstance(raised.value, TransferTimeout), "nobody waited for too long"
     assert talk(server.port, lambda client: client.send_tensors(np.ones(3))).success
+
+
+@pytest.mark.parametrize(("times", "said"), [(0, "InvalidRequest, and no word why"), (100_000, "no no no ")])
+def test_a_hook_may_say_nothing_or_much_of_why_it_refuses(hooked, talk, times, said):
+    server = hooked("Wordy")
+    with pytest.raises(InvalidRequest, match=said):
+        talk(server.port, lambda client: client.receive_tensors(1, {"times": times}))
 
 
 def test_hooks_that_never_return_end_their_calls_and_hold_up_neither_others_nor_the_end(hooked, talk):
@@ -260,6 +271,8 @@ def test_a_second_server_on_a_port_is_told_so_and_does_not_share_it(server):
         (["--token-file", "/does/not/exist"], "cannot be read"),
         (["--tls-cert", "/a"], "set both"),
         (["--idle-seconds", "soon"], "idle-seconds"),
+        (["--idle-seconds", "0"], 'idle-seconds is "0", expected seconds, more than 0'),
+        (["--keepalive-seconds", "0"], 'keepalive-seconds is "0", expected seconds, more than 0'),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused_with_what_was_expected(flags, said):
@@ -278,6 +291,11 @@ def test_settings_come_from_flags_then_variables_then_those_of_the_seed():
     both = {**seed, "KPU_LOG_LEVEL": "ERROR", "KPU_PORT": "1234"}
     assert (read_settings([], both).log_level, read_settings([], both).port) == ("ERROR", 1234)
     assert read_settings(["--port", "4321"], both).port == 4321
+
+
+@pytest.mark.parametrize(("told", "level"), [("warn", "WARNING"), ("FATAL", "CRITICAL"), ("error", "ERROR")])
+def test_a_log_level_may_be_called_as_other_programs_call_it(told, level):
+    assert read_settings([], {"LOG_LEVEL": told}).log_level == level
 
 
 def test_an_empty_token_file_is_refused_because_it_would_open_the_server(tmp_path):

@@ -105,10 +105,38 @@ def test_more_tensors_than_one_call_may_have_are_refused(server):
         run(server, lambda client: client.receive_tensors(5000))
 
 
-@pytest.mark.parametrize("count", [-1, 2**32, True])
+@pytest.mark.parametrize("count", [-1, 2**32, True, 1.5, "2", None])
 def test_a_count_that_is_none_is_refused(server, count):
     with pytest.raises(InvalidRequest, match="whole number"):
         run(server, lambda client: client.receive_tensors(count))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ("20,20", "parameters is '20,20', expected a dict"),
+        ({1: "20,20"}, "a name in parameters is 1, expected a string"),
+        ({"shape": "\ud800"}, r"parameters\['shape'\] is '\\ud800', expected text"),
+    ],
+)
+def test_parameters_that_cannot_be_sent_are_refused(server, parameters, said):
+    with pytest.raises(InvalidRequest, match=said):
+        run(server, lambda client: client.receive_tensors(1, parameters))
+
+
+class Shape(tuple[int, ...]):
+    """As torch's: it calls itself otherwise than a tuple does."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Shape({[*self]})"
+
+
+@pytest.mark.parametrize("shape", [(2, 3), [2, 3], Shape((2, 3))])
+def test_a_shape_is_given_as_it_is(server, shape):
+    (made,) = run(server, lambda client: client.receive_tensors(np.int64(1), {"shape": shape}))
+    assert tuple(made.shape) == (2, 3)
 
 
 def test_a_tensor_that_cannot_travel_keeps_the_others_from_being_sent(server):

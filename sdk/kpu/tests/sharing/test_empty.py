@@ -88,5 +88,9 @@ def test_a_process_that_may_open_few_files_keeps_most_of_them_for_itself(monkeyp
 def test_a_shape_or_a_dtype_that_makes_no_sense_is_refused():
     with pytest.raises(ValueError, match="no dimension below 0"):
         empty((2, -1), "float32")
+    with pytest.raises(TypeError, match=r"shape is \(2.5, 3\), expected whole numbers"):
+        empty((2.5, 3), "float32")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="beyond what can be addressed"):
+        empty((1 << 40, 1 << 40), "float32")
     with pytest.raises(UnsupportedTensor, match='"float31" is unknown'):
         empty((2,), "float31")

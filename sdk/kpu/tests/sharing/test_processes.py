@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -197,3 +198,14 @@ def test_the_socket_file_of_a_killed_server_is_taken_over_and_that_of_a_living_o
 
 def _pass_time(seconds: float) -> None:
     subprocess.run(["sleep", str(seconds)], check=True)
+
+
+def test_the_socket_file_of_a_server_that_is_too_busy_to_answer_is_not_taken_over(tmp_path):
+    path = tmp_path / "kpu.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as busy:
+        busy.bind(str(path))
+        busy.listen(0)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as waiting:
+            waiting.connect(str(path))
+            assert open_door(str(path)) is None
+            assert path.is_socket()

@@ -15,6 +15,7 @@ import pytest
 from kpu.client import TensorClient, empty
 from kpu.errors import InvalidRequest, ServerGone, Unauthenticated
 from kpu.sharing import meeting
+from kpu.sharing.bypass import SharedMemory
 from kpu.sharing.greeting import GREET, SESSION_KEY, Invitation, decode_invitation
 from kpu.sharing.knocking import visit
 from kpu.wire.bypass import CLOSED
@@ -34,6 +35,12 @@ def server(serve):
 
 def _numbers(elements: int = ELEMENTS, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(elements, dtype=np.float32)
+
+
+def _shown() -> np.ndarray:
+    tensor = empty((ELEMENTS,), "float32")
+    tensor[:] = 7
+    return tensor
 
 
 def _path(client: TensorClient) -> str:
@@ -241,6 +248,28 @@ def test_a_call_whose_link_the_server_does_not_have_any_more_goes_over_grpc(serv
     asyncio.run(scenario())
 
 
+@pytest.mark.parametrize("make", [_numbers, _shown])
+def test_a_link_that_closes_while_the_answer_is_on_its_way_is_no_error_of_the_call(
+    server, monkeypatch, eventually, make
+):
+    sent, accept = make(), SharedMemory.accept
+
+    def cut(way: SharedMemory, *told):
+        way._link.shut("as if it broke")
+        eventually(lambda: way._link._lender._closed)
+        return accept(way, *told)
+
+    async def scenario() -> None:
+        async with TensorClient("127.0.0.1", server.port) as client:
+            await client.send_tensors(_numbers())
+            monkeypatch.setattr(SharedMemory, "accept", cut)
+            (back,) = await client.stream_tensors(sent)
+            assert _path(client) == GRPC
+            assert np.array_equal(np.asarray(back), np.asarray(sent))
+
+    asyncio.run(scenario())
+
+
 def test_several_tensors_of_one_call_each_go_their_way(server):
     async def scenario() -> None:
         tensors = [_numbers(), _numbers(10), _numbers(seed=1), _numbers(0)]
@@ -320,6 +349,66 @@ def test_a_client_that_is_forgotten_ends_its_thread(server, eventually):
     asyncio.run(scenario())
     gc.collect()
     eventually(lambda: not any(thread.name == "kpu-shared-memory" for thread in threading.enumerate()))
+
+
+@pytest.mark.parametrize("closes", [False, True])
+def test_a_call_that_is_cancelled_while_it_finds_the_way_leaves_it_to_the_next(server, eventually, monkeypatch, closes):
+    visits, may_go = threading.Semaphore(0), threading.Event()
+
+    def held_up(invitation: Invitation):
+        visits.release()
+        assert may_go.wait(10)
+        return visit(invitation)
+
+    monkeypatch.setattr(meeting, "visit", held_up)
+
+    async def scenario() -> None:
+        client = TensorClient("127.0.0.1", server.port)
+        call = asyncio.create_task(client.send_tensors(_numbers()))
+        assert await asyncio.to_thread(visits.acquire, timeout=10)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        if closes:
+            await client.close()
+        may_go.set()
+        if not closes:
+            await asyncio.to_thread(eventually, lambda: client._meeting and client._meeting._stands)
+            await client.send_tensors(_numbers())
+            assert _path(client) == SHARED
+            assert not visits.acquire(blocking=False), "the first visit serves"
+            await client.close()
+        await asyncio.to_thread(eventually, _nobody_serves_links)
+
+    asyncio.run(scenario())
+
+
+def test_a_link_that_is_parted_with_ends_though_nobody_waits_for_its_end(server, eventually):
+    """A call that finds a broken link ends it first, beside the loop: here in the only thread there is for that."""
+    may_go = threading.Event()
+
+    async def scenario() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        client = TensorClient("127.0.0.1", server.port)
+        await client.send_tensors(_numbers())
+        assert client._meeting
+        assert client._meeting._visit
+        client._meeting._visit.link.shut("as if it broke")
+        busy = asyncio.create_task(asyncio.to_thread(may_go.wait, 10))
+        call = asyncio.create_task(client.send_tensors(_numbers()))
+        while client._meeting._visit:
+            await asyncio.sleep(0)
+        call.cancel()
+        await asyncio.gather(call, return_exceptions=True)
+        may_go.set()
+        assert await busy
+        await client.close()
+        await asyncio.to_thread(eventually, _nobody_serves_links)
+
+    asyncio.run(scenario())
+
+
+def _nobody_serves_links() -> bool:
+    return not any(thread.name == "kpu-shared-memory" for thread in threading.enumerate())
 
 
 def test_without_the_token_nobody_gets_a_nonce(serve):

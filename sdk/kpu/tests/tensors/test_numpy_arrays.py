@@ -1,6 +1,7 @@
 """Numpy arrays come in and go out bit for bit, or are refused with what to send instead."""
 
 import sys
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from kpu.errors import UnsupportedTensor
-from kpu.tensors import Description, can_give, give, make_room, numpy_arrays, take, the_torch
+from kpu.tensors import Description, can_give, give, item_bytes, make_room, numpy_arrays, take, the_torch
 
 NUMPY_DTYPES = [np.dtype(code) for code in "?bhilqBHILQefdFD"]
 
@@ -160,3 +161,10 @@ def test_a_dtype_that_numpy_lacks_has_bytes_and_no_array(dtype):
 def test_what_was_taken_can_be_taken_again():
     taken = take(np.arange(3))
     assert take(taken) is taken
+
+
+def test_an_array_is_taken_while_another_thread_is_loading_torch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", ModuleType("torch"))
+    assert take(np.ones(3)).description == Description((3,), "float64")
+    with pytest.raises(UnsupportedTensor, match="is unknown"):
+        item_bytes("float31")

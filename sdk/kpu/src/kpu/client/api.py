@@ -8,6 +8,7 @@ Nothing here waits for ever: a request has a deadline over all its attempts. And
 """
 
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, NoReturn
@@ -47,8 +48,7 @@ class Api:
     def __init__(self, configuration: client.Configuration) -> None:
         self.configuration = configuration
         self.url: str = str(configuration.host).rstrip("/")
-        pool: urllib3.PoolManager = client.ApiClient(configuration).rest_client.pool_manager  # pyright: ignore[reportUnknownMemberType]
-        self._pool = pool
+        self._pools = {os.getpid(): self._connections()}
 
     def get(self, path: str, query: Mapping[str, str] | None = None, deadline_s: float = DEADLINE_S) -> Object:
         return self._ask("GET", path, query or {}, deadline_s)
@@ -91,6 +91,14 @@ class Api:
             if setting["in"] == "header" and setting["value"]:
                 headers[setting["key"]] = setting["value"]
         return headers
+
+    @property
+    def _pool(self) -> urllib3.PoolManager:
+        """Of this very process: on shared connections a forked child and its parent would read each other's answers."""
+        return self._pools.get(os.getpid()) or self._pools.setdefault(os.getpid(), self._connections())
+
+    def _connections(self) -> urllib3.PoolManager:
+        return client.ApiClient(self.configuration).rest_client.pool_manager  # pyright: ignore[reportUnknownMemberType]
 
     def _ask(
         self,

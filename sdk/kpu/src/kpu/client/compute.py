@@ -1,7 +1,6 @@
 """A Compute: a tensor server in the cluster, made, waited for, talked to and removed by one object."""
 
 import asyncio
-import copy
 import warnings
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import TracebackType
@@ -77,7 +76,7 @@ class Compute:
             resources={} if resources is None else resources,
             tls_secret=tls,
         )
-        self._intent = copy.deepcopy(intent)
+        self._intent = intent.own_copy()
         check_suspend(name, suspend)
         self._line = Line(check_host(name, host), check_port(name, port))
         self._on_event = on_event
@@ -275,6 +274,13 @@ class Compute:
         return lambda reason, message: post(loop, lambda: on_event(reason, message))
 
     async def _use(self, transfer: Callable[[TensorClient], Awaitable[T]]) -> T:
+        """A call that is refused for its token has done nothing yet: it is made again with the one that holds now."""
+        try:
+            return await self._try(transfer)
+        except Unauthenticated:
+            return await self._try(transfer)
+
+    async def _try(self, transfer: Callable[[TensorClient], Awaitable[T]]) -> T:
         server = self._line.client or await self._connect(Deadline.after(LAZY_READY_S))
         try:
             return await transfer(server)

@@ -97,7 +97,7 @@ class Attempt:
     def _found(self, access: Access, port: int) -> Found:
         known = candidates(self.compute, port)
         endpoint, why = first_that_answers(known, access.metadata, access.tls, self._share(PROBE_S))
-        if endpoint is not None or is_in_cluster():
+        if endpoint is not None or is_in_cluster(self.computes.api.url):
             return Route(endpoint) if endpoint else None, why
         route, trouble = self._forwarded(access, known[0].port if known else port)
         return route, {**why, **trouble}

@@ -3,7 +3,8 @@
 import math
 import time
 from dataclasses import dataclass
-from typing import Self
+from numbers import Real
+from typing import Any, Self
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,8 @@ class Deadline:
 
     @classmethod
     def after(cls, timeout_s: float | None) -> Self:
+        if not _is_time(timeout_s):
+            raise ValueError(f"timeout is {timeout_s!r}, expected seconds, such as 300, or None to wait for ever")
         return cls(timeout_s, math.inf if timeout_s is None else time.monotonic() + timeout_s)
 
     @property
@@ -32,3 +35,9 @@ class Deadline:
 
     def __str__(self) -> str:
         return "no limit" if self.timeout_s is None else f"{self.timeout_s:g} s"
+
+
+def _is_time(given: Any) -> bool:
+    if given is None:
+        return True
+    return not isinstance(given, bool) and isinstance(given, Real) and not math.isnan(given)

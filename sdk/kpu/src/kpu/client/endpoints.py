@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
 import grpc
 
@@ -15,6 +16,8 @@ from kpu.client.channels import CLUSTER_DOMAIN, Trust, credentials, refuse_forke
 from kpu.client.models import KpuV1alpha1Compute
 
 PROBE_S = 1.0
+API_SERVICE = "kubernetes"
+"""What every cluster calls its API server, as in kubernetes.default.svc."""
 _CHECK = "/grpc.health.v1.Health/Check"
 _REQUEST = b"\x0a\x11kpu.torch.Service"
 """HealthCheckRequest with this service, in protobuf's encoding."""
@@ -48,8 +51,11 @@ def service_name(compute: KpuV1alpha1Compute) -> str:
     return f"{compute.metadata.name}.{compute.metadata.namespace}.svc{CLUSTER_DOMAIN}"
 
 
-def is_in_cluster() -> bool:
-    return bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+def is_in_cluster(api_url: str) -> bool:
+    """Whether this is a pod of the very cluster that it talks to: a pod may have a kubeconfig for another one."""
+    own = os.environ.get("KUBERNETES_SERVICE_HOST", "").strip("[]")
+    host = urlsplit(api_url).hostname or ""
+    return bool(own) and (host == own or host.partition(".")[0] == API_SERVICE)
 
 
 def first_that_answers(

@@ -5,10 +5,11 @@ suspending sends all of it again; and what the operator or others own is never i
 """
 
 import hashlib
+import ipaddress
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from kpu.client.models import API_VERSION, KIND
@@ -45,6 +46,11 @@ class Intent:
         self._check_texts("labels", self.labels)
         self._check_texts("annotations", self.annotations)
         self._check_resources()
+
+    def own_copy(self) -> "Intent":
+        """One that stays as it is, whatever becomes of the lists and mappings that it was made from."""
+        mappings = {name: dict(getattr(self, name)) for name in ("env", "labels", "annotations", "resources")}
+        return replace(self, command=_own(self.command), args=_own(self.args), **mappings)
 
     @property
     def digest(self) -> str:
@@ -122,7 +128,13 @@ def check_suspend(name: str, suspend: Any) -> None:
 def check_host(name: str, host: Any) -> str | None:
     if host is not None and not _is_text(host):
         raise InvalidCompute(f"Compute {name}: host is {host!r}, expected a name or an address, such as 'localhost'")
+    if host is not None and ":" in host and not _is_address(host.removeprefix("[").removesuffix("]")):
+        raise InvalidCompute(f"Compute {name}: host is {host!r}, expected it without a port, which is given as `port`")
     return host
+
+
+def _own(words: Sequence[str] | None) -> Sequence[str] | None:
+    return None if words is None else tuple(words)
 
 
 def _check_name(name: Any) -> None:
@@ -131,6 +143,14 @@ def _check_name(name: Any) -> None:
             f"The name of a Compute is {name!r}, expected at most 63 lower-case letters, digits and hyphens, "
             "a letter first and no hyphen last, such as 'my-compute'"
         )
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_text(value: Any) -> bool:

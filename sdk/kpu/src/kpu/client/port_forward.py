@@ -23,6 +23,8 @@ from kpu.client.computes import PodPort
 DATA, ERROR = b"\x00", b"\x01"
 PIECE = 256 * 1024
 PROTOCOL = "v4.channel.k8s.io"
+BREATH_S = 0.1
+"""Before another attempt where the process may open no more files for now."""
 
 log = logging.getLogger("kpu.client")
 
@@ -37,11 +39,13 @@ class PortForward:
         self._find_pod = find_pod
         self._relays = set[Relay]()
         self._lock = threading.Lock()
+        self._is_closed = threading.Event()
         self._listener = socket.create_server((self.host, 0))
         self.port: int = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, name="kpu port-forward", daemon=True).start()
 
     def close(self) -> None:
+        self._is_closed.set()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
@@ -54,8 +58,11 @@ class PortForward:
         while True:
             try:
                 connection, _ = self._listener.accept()
-            except OSError:
-                return
+            except OSError as error:
+                if self._is_closed.wait(BREATH_S):
+                    return
+                log.warning("Port-forward took no connection in: %s", error)
+                continue
             threading.Thread(target=self._serve, args=[connection], name="kpu port-forward", daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:

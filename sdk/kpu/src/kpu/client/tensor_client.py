@@ -12,11 +12,12 @@ from typing import Any, Literal, Protocol, Self, TypeVar
 
 import grpc
 
+from kpu.client.asking import ask_for
 from kpu.client.channels import KEEPALIVE_SECONDS, Channels, Trust
 from kpu.client.deadlines import Deadline
 from kpu.client.statuses import as_closed, as_failure
-from kpu.client.transfers import ENDED_BY_THE_SERVER, ChunkStream, LastTransfer, Transfer, exchange
-from kpu.errors import BypassClosed, InvalidRequest, TransferFailed
+from kpu.client.transfers import ENDED_BY_THE_SERVER, ChunkStream, LastTransfer, Transfer, exchange, name_each
+from kpu.errors import BypassClosed, TransferFailed
 from kpu.machine import keep_freed_memory, memory_bytes
 from kpu.sharing.allowance import Allowance
 from kpu.sharing.meeting import Meeting
@@ -24,11 +25,10 @@ from kpu.sharing.rooms import IDLE_SECONDS, WarmRooms
 from kpu.tensors import refuse_unsupported, the_torch
 from kpu.wire.bypass import Bypass
 from kpu.wire.limits import Limits
-from kpu.wire.messages import TensorRequest, TensorResponse
+from kpu.wire.messages import TensorResponse
 from kpu.wire.splitting import CHUNK_BYTES, LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES
 
 SERVICE = "/kpu.torch.Service/"
-COUNT_LIMIT = 2**32 - 1
 
 T = TypeVar("T")
 Kind = Literal["unary_unary", "unary_stream", "stream_unary", "stream_stream"]
@@ -85,9 +85,10 @@ class TensorClient:
         """Send tensors for the server to keep. A tensor is sent as it is during the call."""
         for tensor in tensors:
             refuse_unsupported(tensor)
+        named = name_each(tensors)
 
         async def send(transfer: Transfer, start: Start) -> TensorResponse:
-            message, rest = await transfer.lone_message(tensors)
+            message, rest = await transfer.lone_message(named)
             if message is not None:
                 call = start("unary_unary", "ReceiveTensors", message)
             else:
@@ -102,14 +103,12 @@ class TensorClient:
 
     async def receive_tensors(self, count: int = 1, parameters: Mapping[str, object] | None = None) -> list[Any]:
         """Have the server make tensors. `parameters` go to its hooks: `shape` "20,20", `dtype`, `device`."""
-        if isinstance(count, bool) or not 0 <= count <= COUNT_LIMIT:
-            raise InvalidRequest(f"count is {count!r}, expected a whole number of tensors")
-        asked = {key: str(value) for key, value in (parameters or {}).items()}
-        request = TensorRequest(count, asked).encode()
+        request = ask_for(count, parameters)
+        message = request.encode()
 
         async def receive(transfer: Transfer, start: Start) -> list[Any]:
-            call = start("unary_stream", "SendTensors", request)
-            return await transfer.receive(ChunkStream(call), count)
+            call = start("unary_stream", "SendTensors", message)
+            return await transfer.receive(ChunkStream(call), request.count)
 
         return await self._run(receive)
 
@@ -117,9 +116,10 @@ class TensorClient:
         """Send tensors and get each back as the server's hooks have processed it, in the same order."""
         for tensor in tensors:
             refuse_unsupported(tensor)
+        named = name_each(tensors)
 
         async def stream(transfer: Transfer, start: Start) -> list[Any]:
-            message, rest = await transfer.lone_message(tensors)
+            message, rest = await transfer.lone_message(named)
             if message is not None:
                 return await transfer.receive(ChunkStream(start("unary_stream", "StreamTensors", message)), 1)
             return await exchange(transfer, ChunkStream(start("stream_stream", "StreamTensors")), rest)
@@ -143,6 +143,8 @@ class TensorClient:
 
     async def _run(self, use: Callable[[Transfer, Start], Awaitable[T]]) -> T:
         """One call, made again without its bypass if that closes under it. Cancelled with the task that waits for it.
+
+        Its tensors have the same names then: what the server has kept already, it keeps once.
 
         gRPC also cancels calls whose channel is closed. That nobody cancelled this task tells the two apart. To start a
         call on such a channel is a usage error.

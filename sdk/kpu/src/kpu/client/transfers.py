@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from uuid import uuid4
 
 import grpc
@@ -56,6 +56,18 @@ class ChunkStream:
         return self._call.read()
 
 
+class Outgoing(NamedTuple):
+    """A tensor on its way to a server, and what the server is to call it."""
+
+    tensor_id: str
+    tensor: object
+
+
+def name_each(tensors: Iterable[object]) -> Sequence[Outgoing]:
+    """Once for all attempts at a call: a server that kept some of its tensors does not keep them twice."""
+    return [Outgoing(uuid4().hex, tensor) for tensor in tensors]
+
+
 @dataclass(frozen=True, slots=True)
 class TransferStats:
     """What a call did. `bytes_copied` counts our own copies; gRPC and the kernel make more on their path."""
@@ -90,27 +102,30 @@ class Transfer:
     _copied: int = 0
     _paths: set[str] = field(default_factory=set[str])
 
-    async def lone_message(self, tensors: Sequence[object]) -> tuple[bytes | None, Sequence[object]]:
+    async def lone_message(self, tensors: Sequence[Outgoing]) -> tuple[bytes | None, Sequence[Outgoing]]:
         """The one message of a single tensor that is small or goes by the bypass: it can be sent with the call itself.
 
         None for any others, and beside it what there is to `send`: a tensor is not taken twice.
         """
-        is_small = getattr(tensors[0], "nbytes", LONE_BYTES + 1) <= min(LONE_BYTES, self.chunk_bytes) if tensors else 0
-        if len(tensors) != 1 or not (is_small or self.bypass):
+        if len(tensors) != 1:
             return None, tensors
-        taken = await _taken(tensors[0])
-        reference = await self._reference(uuid4().hex, taken)
+        tensor_id, tensor = tensors[0]
+        is_small = getattr(tensor, "nbytes", LONE_BYTES + 1) <= min(LONE_BYTES, self.chunk_bytes)
+        if not (is_small or self.bypass):
+            return None, tensors
+        taken = await _taken(tensor)
+        rest = [Outgoing(tensor_id, taken)]
+        reference = await self._reference(tensor_id, taken)
         if reference is not None or not is_small:
-            return reference, [taken]
-        message, size = next(split(uuid4().hex, taken, self.chunk_bytes)), taken.size_bytes
+            return reference, rest
+        message, size = next(split(tensor_id, taken, self.chunk_bytes)), taken.size_bytes
         self._count(size, 2 * size if taken.copied else size, bypassed=False)
-        return message, [taken]
+        return message, rest
 
-    async def send(self, stream: ChunkStream, tensors: Iterable[object]) -> None:
+    async def send(self, stream: ChunkStream, tensors: Iterable[Outgoing]) -> None:
         """Write all tensors, and that there are no more."""
-        for tensor in tensors:
-            taken = await _taken(tensor)
-            await self._send_one(stream, uuid4().hex, taken)
+        for tensor_id, tensor in tensors:
+            await self._send_one(stream, tensor_id, await _taken(tensor))
         await stream.done_writing()
 
     async def receive(self, stream: ChunkStream, count: int) -> list[Any]:
@@ -164,7 +179,7 @@ class Transfer:
         self._paths.add(self.bypass.path if bypassed and self.bypass is not None else GRPC)
 
 
-async def exchange(transfer: Transfer, stream: ChunkStream, tensors: Sequence[object]) -> list[Any]:
+async def exchange(transfer: Transfer, stream: ChunkStream, tensors: Sequence[Outgoing]) -> list[Any]:
     """Send and receive at the same time: a server that answers before all has come must not wait for us.
 
     When the server ends the call, both sides of it fail, and the receiving one knows why.

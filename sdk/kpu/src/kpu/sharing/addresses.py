@@ -4,6 +4,7 @@ A name in the kernel (written "@name") leaves nothing behind and needs no direct
 network namespace. Containers that have one each need a path: `KPU_SHARED_SOCKET`, a socket or a directory for sockets.
 """
 
+import errno
 import os
 import secrets
 import socket
@@ -59,12 +60,10 @@ def remove(address: str) -> None:
 
 
 def _remove_leftover(path: Path) -> None:
-    """A server that was killed leaves its socket file; one that lives is not pushed aside."""
+    """A server that was killed leaves its socket file; one that lives is not pushed aside, however busy it is."""
     if not path.exists() or not stat.S_ISSOCK(path.stat().st_mode):
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as probe:
         probe.settimeout(1)
-        try:
-            probe.connect(str(path))
-        except OSError:
+        if probe.connect_ex(str(path)) == errno.ECONNREFUSED:
             path.unlink(missing_ok=True)

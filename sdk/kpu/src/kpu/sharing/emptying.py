@@ -1,13 +1,15 @@
 """Tensors that lie in shared memory from the start."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import index
 from typing import Any, cast
 
 import numpy as np
 
 from kpu.sharing.located import allocate
 from kpu.tensors import Description, give, make_room
-from kpu.tensors.dtypes import dtype_name
+from kpu.tensors.description import checked_size
+from kpu.tensors.dtypes import dtype_name, item_bytes
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> Any:
@@ -17,12 +19,20 @@ def empty(shape: int | Sequence[int], dtype: Any = "float32") -> Any:
     the receiver sees what is written to it later, until one side drops the tensor. Send a `clone()` for a snapshot.
     Where the system has no shared memory to give, the tensor lies in ordinary memory and is copied when it is sent.
     """
-    sizes = (shape,) if isinstance(shape, int) else tuple(int(size) for size in shape)
+    sizes, name = _sizes(shape), _name(dtype)
     if any(size < 0 for size in sizes):
         raise ValueError(f"shape is {list(sizes)}, expected no dimension below 0")
-    description = Description(sizes, _name(dtype))
+    checked_size(sizes, item_bytes(name))
+    description = Description(sizes, name)
     memory = allocate(description.size_bytes)
     return give(description, make_room(description) if memory is None else memory)
+
+
+def _sizes(shape: Any) -> tuple[int, ...]:
+    try:
+        return tuple(map(index, shape if isinstance(shape, Iterable) else (shape,)))  # pyright: ignore[reportUnknownArgumentType]
+    except TypeError:
+        raise TypeError(f"shape is {shape!r}, expected whole numbers, such as (20, 20)") from None
 
 
 def _name(dtype: Any) -> str:

@@ -40,7 +40,11 @@ class Visit:
 def visit(invitation: Invitation, limits: Limits | None = None) -> Visit | None:
     """Connect to the server's socket and be recognised there. None: not this host, or not this server."""
     address = seen_from_client(invitation.address, os.environ.get(VARIABLE))
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    except OSError as error:  # systems other than Linux have no such sockets
+        log.info("no shared memory on this system, tensors go over gRPC: %s", error)
+        return None
     try:
         sock.settimeout(CONNECT_SECONDS)
         sock.connect(to_kernel(address))

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kpu.errors import BypassClosed
+from kpu.errors import BypassClosed, MalformedMessage
 from kpu.sharing.allowance import Allowance
 from kpu.sharing.borrowing import Borrowing
 from kpu.sharing.exchange import Bell
@@ -120,8 +120,13 @@ class Link:
         self._note(Message(Kind.RETURN, region))
 
     def get_back(self, region: int, offset: int, nbytes: int) -> Bytes:
-        """View what was lent to the other side and is given back by it."""
-        return self._lender.hold(region, offset, nbytes)
+        """View what was lent to the other side and is given back by it. The books of a link that closed are empty."""
+        try:
+            return self._lender.hold(region, offset, nbytes)
+        except MalformedMessage:
+            if self.open:
+                raise
+            raise BypassClosed(CLOSED) from None
 
     def part_with_idle(self) -> None:
         """Give back the memory of regions that nobody uses, soon."""

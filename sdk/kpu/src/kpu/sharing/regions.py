@@ -4,6 +4,7 @@ A region is a memfd, sized once and sealed. The seal against shrinking is what m
 without it the other side could cut the file short, and our next read would end the process by SIGBUS.
 """
 
+import errno
 import fcntl
 import functools
 import os
@@ -15,7 +16,6 @@ import numpy as np
 
 from kpu.sharing.mappings import Bytes, fill_page_table, map_shared
 
-SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 STEPS = 8
 PAGE = os.sysconf("SC_PAGE_SIZE")
 WRITE_STEP = 64 << 20
@@ -59,11 +59,13 @@ def round_up(nbytes: int) -> int:
 
 def make_region(nbytes: int) -> Region:
     """A new region with room for these bytes, its memory not yet touched. Raises OSError where memfds do not work."""
+    if not hasattr(os, "memfd_create"):
+        raise OSError(errno.ENOSYS, "this system has no memfds")
     size = round_up(nbytes)
     fd = os.memfd_create("kpu-tensor", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.ftruncate(fd, size)
-        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, SEALS)
+        fcntl.fcntl(fd, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         return Region(fd, map_shared(fd, size))
     except OSError:
         os.close(fd)

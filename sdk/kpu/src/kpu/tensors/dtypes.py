@@ -49,8 +49,8 @@ def item_bytes(name: str) -> int:
 
 
 def _of_the_installed_torch(name: str) -> int | None:
+    """None also for a torch that another thread is still loading."""
     torch: Any = sys.modules.get("torch")
-    if torch is None:
-        return None
-    found = torch.__dict__.get(name)
-    return int(found.itemsize) if isinstance(found, torch.dtype) else None
+    found: Any = getattr(torch, "__dict__", {}).get(name)
+    dtype_class = getattr(torch, "dtype", None)
+    return int(found.itemsize) if dtype_class is not None and isinstance(found, dtype_class) else None

@@ -37,8 +37,9 @@ def the_torch() -> Any | None:
 
 
 def is_torch_tensor(candidate: object) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(candidate, torch.Tensor)
+    """While another thread is still loading torch, nobody has a tensor of it."""
+    tensor_class = getattr(sys.modules.get("torch"), "Tensor", None)
+    return tensor_class is not None and isinstance(candidate, tensor_class)
 
 
 def is_on_host(candidate: Any) -> bool:

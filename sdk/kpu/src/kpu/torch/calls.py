@@ -31,6 +31,7 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 Code = grpc.StatusCode
 TELLING_SECONDS = 5.0
 CALLS_AT_ONCE = 1024
+MOST_WORDS = 1000
 
 BUSY = f"the server is busy: {CALLS_AT_ONCE} calls are under way, and it takes no more at once; try again later"
 
@@ -126,6 +127,12 @@ class Calls:
 
 
 def _judged(error: Exception, method: str) -> tuple[grpc.StatusCode, str]:
+    """A status travels in a header, which gRPC bounds: what a hook has to say may be longer, or nothing at all."""
+    code, text = _status_of(error, method)
+    return code, text[:MOST_WORDS] or f"{type(error).__name__}, and no word why"
+
+
+def _status_of(error: Exception, method: str) -> tuple[grpc.StatusCode, str]:
     if isinstance(error, TooLarge | MemoryError):
         return Code.RESOURCE_EXHAUSTED, str(error) or "the server has no memory left"
     if isinstance(error, MalformedMessage | InvalidRequest | UnsupportedTensor):
@@ -137,4 +144,4 @@ def _judged(error: Exception, method: str) -> tuple[grpc.StatusCode, str]:
     if isinstance(error, TransferFailed):
         return Code.FAILED_PRECONDITION, str(error)
     log.error("call failed %s", facts(method=method, error=type(error).__name__), exc_info=error)
-    return Code.INTERNAL, f"{type(error).__name__}: {error}"[:1000]
+    return Code.INTERNAL, f"{type(error).__name__}: {error}"

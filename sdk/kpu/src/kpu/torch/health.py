@@ -62,9 +62,9 @@ class Health:
         self._watchers += 1
         try:
             while True:
-                changed = self._changed
-                yield number_field(1, self._status if service in self._services else SERVICE_UNKNOWN)
-                if self._status == NOT_SERVING:
+                changed, told = self._changed, self._status
+                yield number_field(1, told if service in self._services else SERVICE_UNKNOWN)
+                if told == NOT_SERVING:
                     return
                 await changed.wait()
         finally:

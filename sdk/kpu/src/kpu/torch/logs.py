@@ -3,6 +3,8 @@
 import logging
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+OTHER_LEVELS = {"WARN": "WARNING", "FATAL": "CRITICAL"}
+"""As other programs call them: LOG_LEVEL is a variable of many."""
 
 
 def facts(**values: object) -> str:

@@ -10,9 +10,9 @@ sum.
 import asyncio
 import logging
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from contextlib import suppress
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from kpu.errors import TooLarge
@@ -49,6 +49,34 @@ class _Waiting:
     granted: bool = False
 
 
+class Shelf(Mapping[str, Any]):
+    """Tensors by their ids, for hooks: they look from threads of their own, while others come and go.
+
+    Whoever goes through them goes through those that there were when he began.
+    """
+
+    def __init__(self, tensors: OrderedDict[str, Any]) -> None:
+        self._tensors = tensors
+
+    def __getitem__(self, tensor_id: str) -> Any:
+        return self._tensors[tensor_id]
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now())
+
+    def items(self) -> ItemsView[str, Any]:
+        return self._now().items()
+
+    def values(self) -> ValuesView[Any]:
+        return self._now().values()
+
+    def _now(self) -> dict[str, Any]:
+        return dict(self._tensors)
+
+
 def _nothing_idle() -> None:
     pass
 
@@ -74,7 +102,7 @@ class Memory:
     @property
     def kept(self) -> Mapping[str, Any]:
         """The tensors by their ids, oldest first."""
-        return MappingProxyType(self._tensors)
+        return Shelf(self._tensors)
 
     def reserve_now(self, size: int) -> bool:
         """Count bytes that are about to be set aside, if there is room and nobody waits for it.
@@ -152,10 +180,9 @@ class Memory:
                 waiting.turn.set_result(None)
 
     def _wake_queue(self) -> None:
-        """Something was given back, in whatever thread."""
-        waiting = next(iter(self._queue), None)
-        if waiting is not None:
-            waiting.turn.get_loop().call_soon_threadsafe(self._serve_queue)
+        """Something was given back, in whatever thread. Meanwhile the queue may become empty in its own."""
+        with suppress(IndexError):
+            self._queue[0].turn.get_loop().call_soon_threadsafe(self._serve_queue)
 
     def _give_up(self, waiting: _Waiting) -> None:
         """A turn may have come in the very moment in which its waiter stopped waiting."""

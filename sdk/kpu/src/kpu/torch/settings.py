@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kpu.machine import memory_bytes
 from kpu.tensors.dtypes import dtype_name, item_bytes
-from kpu.torch.logs import LEVELS
+from kpu.torch.logs import LEVELS, OTHER_LEVELS
 from kpu.wire.limits import Limits
 from kpu.wire.splitting import CHUNK_BYTES, LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES
 
@@ -112,7 +112,7 @@ def _checked(told: Mapping[str, str]) -> Settings:
     chunk_bytes = _bytes(told, "chunk-size", CHUNK_BYTES)
     if not SMALLEST_CHUNK_BYTES <= chunk_bytes <= LARGEST_CHUNK_BYTES:
         raise _wrong(told, "chunk-size", f"{SMALLEST_CHUNK_BYTES} to {LARGEST_CHUNK_BYTES} bytes")
-    level = told["log-level"].upper()
+    level = OTHER_LEVELS.get(told["log-level"].upper(), told["log-level"].upper())
     if level not in LEVELS:
         raise _wrong(told, "log-level", f"one of {', '.join(LEVELS)}")
     limits = Limits(
@@ -135,9 +135,9 @@ def _checked(told: Mapping[str, str]) -> Settings:
         store_bytes=_bytes(told, "store-bytes", min(_STORE_BYTES, for_tensors)),
         hooks=told["hooks"],
         hook_seconds=_seconds(told, "hook-seconds"),
-        idle_seconds=_seconds(told, "idle-seconds"),
+        idle_seconds=_some_seconds(told, "idle-seconds"),
         wait_seconds=_seconds(told, "wait-seconds"),
-        keepalive_seconds=_seconds(told, "keepalive-seconds"),
+        keepalive_seconds=_some_seconds(told, "keepalive-seconds"),
         grace_seconds=_seconds(told, "grace-seconds"),
     )
 
@@ -202,6 +202,14 @@ def _seconds(told: Mapping[str, str], flag: str) -> float:
         seconds = -1.0
     if not 0 <= seconds < 1e6:
         raise _wrong(told, flag, "seconds")
+    return seconds
+
+
+def _some_seconds(told: Mapping[str, str], flag: str) -> float:
+    """No time at all would end every call as it begins, or ask a peer without end whether it is there."""
+    seconds = _seconds(told, flag)
+    if not seconds:
+        raise _wrong(told, flag, "seconds, more than 0")
     return seconds
 
 
