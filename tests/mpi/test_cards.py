@@ -39,3 +39,16 @@ def test_ranks_see_the_cards_of_their_workers_and_launchers_none(jobs: MpiJobs, 
     log = jobs.log("own-launcher")
     assert "launcher has []" in log
     assert len({line for line in log.splitlines() if line.startswith("rank has [GPU-")}) == 2
+
+
+def test_a_job_that_is_made_smaller_while_it_waits_runs_with_the_workers_that_are_left(
+    jobs: MpiJobs, open_mpi: Mpi
+) -> None:
+    command = ["mpirun", "-np", "2", "hostname"]
+    jobs.apply(an_mpi_job("shrinks", command, workers=5, env=path_with(open_mpi), limits=CARD))
+    gang = ("get", "gpugangs", "-o", "jsonpath={.items[*].spec.minMember}")
+    eventually(lambda: jobs.kubectl(*gang) == "5")
+    fewer = json.dumps({"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 2}}}})
+    jobs.kubectl("patch", "mpijob", "shrinks", "--type=merge", f"--patch={fewer}")
+    jobs.until_condition("shrinks", "Succeeded")
+    assert {"shrinks-worker-0", "shrinks-worker-1"} <= set(jobs.log("shrinks-launcher").split())

@@ -87,6 +87,28 @@ def test_what_no_mpijob_can_be_is_refused(jobs: MpiJobs) -> None:
     assert "mpiReplicaSpecs" in jobs.kubectl.refusal("apply", "-f", "-", input=json.dumps(without))
 
 
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [
+        (("spec", "dnsConfig"), "x"),
+        (("spec", "volumes"), 5),
+        (("spec", "containers", 0, "volumeMounts"), 7),
+        (("spec", "containers", 0, "resources"), "lots"),
+        (("spec", "containers", 0, "resources"), {"limits": ["nvidia.com/gpu"]}),
+    ],
+)
+def test_templates_of_which_no_pod_could_be_made_are_refused(jobs: MpiJobs, part: tuple[Any, ...], wrong: Any) -> None:
+    *path, key = part
+    job = an_mpi_job("odd", ["true"])
+    for name in ("Launcher", "Worker"):
+        place = job["spec"]["mpiReplicaSpecs"][name]["template"]
+        for step in path:
+            place = place[step]
+        place[key] = wrong
+    said = jobs.kubectl.refusal("create", "--validate=false", "-f", "-", input=json.dumps(job))
+    assert str(key) in said
+
+
 def test_kubectl_lists_and_describes_mpijobs(jobs: MpiJobs) -> None:
     jobs.apply(an_mpi_job("seen", ["true"]))
     jobs.until_condition("seen", "Succeeded")

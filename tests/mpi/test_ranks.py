@@ -1,13 +1,15 @@
 """Ranks that really run: each in its worker, with the numbers that MPI must give."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from testbed.mpi import Mpi
+from tests.contract.waiting import eventually
 from tests.mpi.conftest import mpirun, path_with
-from tests.mpi.jobs import MpiJobs, an_mpi_job
+from tests.mpi.jobs import PATIENCE_S, MpiJobs, an_mpi_job
 from tests.mpi.ranks import Alone, train
 
 
@@ -54,6 +56,22 @@ def test_the_launcher_can_be_a_worker_too(jobs: MpiJobs, open_mpi: Mpi) -> None:
     jobs.apply(an_mpi_job("own", command, env=path_with(open_mpi), runLauncherAsWorker=True))
     jobs.until_condition("own", "Succeeded")
     assert [one.host for one in jobs.told("own")] == ["own-launcher", "own-worker-0", "own-worker-1"]
+
+
+def test_a_launcher_that_is_tried_again_is_found_under_the_same_name(jobs: MpiJobs, tmp_path: Path) -> None:
+    script = f"test -e {tmp_path}/again && sleep 1000; touch {tmp_path}/again; exit 1"
+    jobs.apply(an_mpi_job("tried", ["sh", "-c", script], workers=1, runLauncherAsWorker=True))
+
+    def hosts() -> list[str]:
+        config = json.loads(jobs.kubectl("get", "configmap", "tried-config", "-o", "json"))
+        return [line.split(".")[0] for line in config["data"]["discover_hosts.sh"].splitlines()[1:]]
+
+    def second_runs() -> bool:
+        others = [pod for name, pod in jobs.pods("tried").items() if name.startswith("tried-launcher-")]
+        return [pod["status"]["phase"] for pod in others] == ["Running"]
+
+    eventually(second_runs, timeout_s=PATIENCE_S)
+    eventually(lambda: hosts() == ["echo tried-launcher", "echo tried-worker-0"])
 
 
 def test_two_jobs_run_beside_each_other_and_one_of_them_is_large(jobs: MpiJobs, open_mpi: Mpi) -> None:

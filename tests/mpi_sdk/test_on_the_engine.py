@@ -146,6 +146,42 @@ def test_an_invalid_job_is_not_called_pending(namespace, kubectl: CommandLine):
     assert job.explain().cause == "Invalid"
 
 
+@pytest.mark.parametrize(("role", "pod"), [("Worker", "train-worker-0"), ("Launcher", "train-launcher")])
+def test_a_pod_that_the_api_server_refuses_is_explained_in_its_words(namespace, kubectl: CommandLine, role, pod):
+    document = a_job(namespace, "true").to_dict()
+    document["spec"]["mpiReplicaSpecs"][role]["template"]["spec"]["priorityClassName"] = "unheard-of"
+    kubectl("create", "-f", "-", input=json.dumps(document))
+    job = MPIJob.get("train", namespace)
+    assert "unheard-of" in until_explained(job, "PodRefused", f"refuses {pod}").evidence[0]
+    assert job.get_status() == "Pending"
+    job.delete()
+
+
+def test_a_job_of_the_same_name_is_not_taken_for_the_one_that_was_waited_for(namespace):
+    job = a_job(namespace, "sleep 600").create()
+
+    def replace(status: str) -> None:
+        if status == "Running":
+            MPIJob.get("train", namespace).delete()
+            a_job(namespace, "true").create()
+
+    with pytest.raises(ApiException, match="was deleted while it was waited for"):
+        job.wait_for_completion(timeout=PATIENCE_S, callback=replace)
+
+
+def test_a_job_without_a_name_deletes_no_other(namespace):
+    a_job(namespace, "sleep 600").create()
+    document = a_job(namespace, "true").to_dict()
+    document["metadata"] = {"generateName": "train-", "namespace": namespace}
+    unnamed = MPIJob.from_yaml(json.dumps(document))
+    with pytest.raises(ApiException, match="has no name"):
+        unnamed.delete()
+    assert [one.name for one in MPIJob.list(namespace)] == ["train"]
+    assert unnamed.create().name.startswith("train-")
+    unnamed.delete()
+    assert eventually(lambda: [one.name for one in MPIJob.list(namespace)] == ["train"])
+
+
 def test_a_job_that_is_deleted_while_it_is_waited_for_is_a_clear_error(namespace, kubectl: CommandLine):
     job = a_job(namespace, "sleep 600").create()
 

@@ -190,3 +190,14 @@ def test_many_jobs_are_waited_for_at_once(server):
         return await asyncio.gather(*waiting)
 
     assert asyncio.run(use()) == ["Succeeded"] * 50
+
+
+def test_a_callback_that_runs_out_of_things_is_heard_of(server, job):
+    server.on("GET", JOB, RUNNING)
+    nothing = iter(())
+
+    async def use():
+        with pytest.raises(RuntimeError, match="StopIteration"):
+            await asyncio.wait_for(job.wait_for_completion(callback=lambda _: next(nothing)), PATIENCE_S)
+
+    asyncio.run(use())

@@ -313,3 +313,39 @@ def test_an_answer_that_says_nothing_is_passed_on_as_it_is(job, monkeypatch):
     monkeypatch.setattr("openshift_ai_sdk.training.mpijob.client.CustomObjectsApi", double)
     with pytest.raises(ApiException, match="Not Found"):
         job.get_status()
+
+
+def test_a_job_that_has_no_name_yet_is_not_all_jobs_of_its_namespace(server):
+    """The path of no job in particular is that of all of them, which can be deleted at once."""
+    for method in ("GET", "DELETE", "PATCH"):
+        server.on(method, f"{JOBS}/?", {"items": [live(says("Running"))]})
+    document = MPIJob("train", "lab", image="mpi").to_dict()
+    document["metadata"] = {"generateName": "train-", "namespace": "lab"}
+    job = MPIJob._from_document(document)
+    for ask in (job.delete, job.get_status, job.suspend, lambda: MPIJob.get("", "lab")):
+        with pytest.raises(ApiException, match="the MPIJob has no name") as caught:
+            ask()
+        assert caught.value.status == 404
+    assert server.requests == []
+
+
+def test_a_path_that_is_none_is_not_taken_for_a_cluster_without_mpijobs(server):
+    server.on("GET", "/apis/kubeflow.org", {"versions": [{"version": "v2beta1"}]})
+    server.on("GET", "/apis/kubeflow.org/v2beta1", {"resources": [{"name": "mpijobs"}]})
+    with pytest.raises(ApiException, match="Not Found") as caught:
+        MPIJob.get("a/b", "lab")
+    assert "expected v2beta1" not in str(caught.value)
+
+
+def test_a_kubeconfig_that_cannot_even_be_looked_for_is_named(gpu_job, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", f"/{'x' * 5000}")
+    assert "the kubeconfig cannot be used" in str(refusal(gpu_job))
+
+
+def test_a_name_with_a_slash_is_one_name(server):
+    server.on("PATCH", f"{JOBS}/.*", {})
+    document = MPIJob("train", "lab", image="mpi").to_dict()
+    document["metadata"]["name"] = "train/status"
+    MPIJob._from_document(document).suspend()
+    (patch,) = server.asked("PATCH", ".*")
+    assert patch.path == f"{JOBS}/train%2Fstatus"

@@ -200,3 +200,53 @@ def test_a_warning_of_nccl_is_no_reason_while_the_job_runs():
     log = "worker-0:12:40 [0] NCCL WARN Could not enable P2P between dev 0 and dev 1"
     assert verdict(RUNNING, [a_pod(), *BOTH], log=log).cause == "Running"
     assert verdict(FAILED, [a_pod(state="terminated", exit=1), *BOTH], log=log).cause == "Nccl"
+
+
+def test_a_name_that_was_taken_for_a_moment_is_not_the_reason_any_more():
+    events = [about("train", "ErrResourceExists", "train-worker-0 exists")]
+    waiting = a_pod("train-worker-0", "waiting", conditions=unschedulable("no card is free"))
+    assert verdict(CREATED, [a_pod(), waiting, BOTH[1]], events).cause == "Unschedulable"
+
+
+def test_what_befell_an_earlier_job_of_the_same_name_is_not_the_reason(server, job):
+    server.on("GET", f"{JOBS}/train", live(says("Created"), creationTimestamp="2026-01-01T00:01:00Z"))
+    old, new = "2026-01-01T00:00:30Z", "2026-01-01T00:01:00.5Z"
+    said = 'pods "train-worker-1" is forbidden: exceeded quota: team'
+    launcher = a_pod(state="terminated", exit=137, reason="OOMKilled", created=old)
+    worker = a_pod("train-worker-0", "waiting", about={"reason": "ContainerCreating"}, created="2026-01-01T00:01:00Z")
+    events = [
+        left_by("MPIJob", "train", said, new),
+        left_by("Job", "train-launcher", said, old),
+        left_by("Pod", "train-worker-0", "no such claim", old, reason="FailedMount"),
+    ]
+    server.on("GET", PODS, {"items": [launcher, worker]})
+    server.on("GET", EVENTS, {"items": events})
+    assert job.explain().cause == "Starting"
+    events[1]["lastTimestamp"] = new
+    assert job.explain().cause == "Quota"
+
+
+def left_by(kind, name, message, when, reason="FailedCreate"):
+    """An event about an object that has another UID than what bears its name now."""
+    involved = {"kind": kind, "name": name, "uid": "earlier"}
+    return about(name, reason, message, lastTimestamp=when, involvedObject=involved)
+
+
+SCC = "unable to validate against any security context constraint"
+
+
+def test_workers_that_the_api_server_refuses_are_told_in_its_words():
+    events = [about("train", "MPIJobFailed", f"worker pod created failed: {SCC}")]
+    found = verdict(live(), [], events)
+    assert found.cause == "PodRefused"
+    assert "refuses train-worker-0" in found.verdict
+    assert found.evidence == (f"worker pod created failed: {SCC}",)
+    assert verdict(CREATED, [*BOTH], events).cause == "Starting"
+
+
+def test_a_launcher_that_the_api_server_refuses_is_told_in_its_words():
+    events = [about("train-launcher", "FailedCreate", f"Error creating: {SCC}")]
+    found = verdict(CREATED, BOTH, events)
+    assert (found.cause, found.evidence) == ("PodRefused", (f"Error creating: {SCC}",))
+    assert "refuses train-launcher" in found.verdict
+    assert verdict(CREATED, [a_pod()], events).cause == "Starting"

@@ -86,8 +86,8 @@ def test_what_the_server_wrote_does_not_go_back_to_it():
 
 
 def test_dates_and_times_of_day_are_texts_as_in_kubernetes():
-    text = FOREIGN.replace('args: ["-n", "2"]', "args: [12:30, 0x10, 0600, 1e3, 2026-01-01]")
-    assert MPIJob.from_yaml(text).args == ["12:30", 16, 384, 1000.0, "2026-01-01"]
+    text = FOREIGN.replace('args: ["-n", "2"]', "args: [12:30, 0x10, 0600, 0o600, 1e3, 2026-01-01]")
+    assert MPIJob.from_yaml(text).args == ["12:30", 16, 384, 384, 1000.0, "2026-01-01"]
 
 
 @pytest.mark.parametrize(
@@ -244,3 +244,62 @@ def test_numbers_and_truths_without_quotes_can_be_shown():
 @pytest.mark.parametrize("text", ["a\n\x85b", "a\n\u2028b", "a\r\nb", "\ufeffa\nb"])
 def test_breaks_of_other_kinds_stay_what_they_are(text):
     assert load_document(dump_document({"key": text, text: "value"})) == {"key": text, text: "value"}
+
+
+@pytest.mark.parametrize(
+    "value", ["!!binary aGk=", "!!timestamp 2026-01-01", "!!set {a, b}", "!!bool no way", "!!int ''"]
+)
+def test_what_json_cannot_say_is_refused_in_a_sentence(value):
+    with pytest.raises(ValueError, match="the YAML cannot be read"):
+        MPIJob.from_yaml(f"{FOREIGN}\nsomething: {value}\n")
+
+
+def test_resources_that_are_set_leave_alone_what_they_do_not_speak_of():
+    document = load_document(FOREIGN)
+    worker = document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]
+    others = {"rdma/hca": 1, "amd.com/gpu": 2, "ephemeral-storage": "5Gi"}
+    worker["resources"] = {"limits": {"cpu": 1, "memory": "1Gi", **others}, "claims": [{"name": "nic"}]}
+    job = MPIJob._from_document(document)
+    job.resources = ResourceRequirements(cpu=2, memory="2Gi", gpu=1)
+    ours = {"cpu": "2", "memory": "2Gi", "nvidia.com/gpu": "1"}
+    changed = job.to_dict()["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["resources"]
+    assert changed == {"requests": ours, "limits": {**ours, **others}, "claims": [{"name": "nic"}]}
+    job.resources = None
+    changed = job.to_dict()["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["spec"]["containers"][0]["resources"]
+    assert changed == {"limits": others, "claims": [{"name": "nic"}]}
+
+
+def test_a_launcher_that_is_alone_gets_all_of_the_resources_and_no_worker():
+    document = load_document(FOREIGN)
+    del document["spec"]["mpiReplicaSpecs"]["Worker"]
+    job = MPIJob._from_document(document)
+    job.resources = ResourceRequirements(cpu=8, memory="32Gi", gpu=1)
+    replicas = job.to_dict()["spec"]["mpiReplicaSpecs"]
+    assert list(replicas) == ["Launcher"]
+    limits = replicas["Launcher"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    assert limits == {"cpu": "8", "memory": "32Gi", "nvidia.com/gpu": "1"}
+    assert MPIJob._from_document(job.to_dict()).resources == job.resources
+
+
+def test_a_job_that_is_given_another_name_is_not_in_the_gang_of_the_first():
+    first = MPIJob("first", workers=4, image="mpi", resources=ResourceRequirements(gpu=1))
+    second = MPIJob.from_yaml(first.to_yaml())
+    second.name = "second"
+    assert gang_of(second.to_dict()) == {"gpu.scheduling/gang": "second", "gpu.scheduling/gang-size": "4"}
+    shared = first.to_dict()
+    gang_of(shared)["gpu.scheduling/gang"] = "everybody"
+    third = MPIJob._from_document(shared)
+    third.name = "third"
+    assert gang_of(third.to_dict())["gpu.scheduling/gang"] == "everybody"
+
+
+def gang_of(document):
+    return document["spec"]["mpiReplicaSpecs"]["Worker"]["template"]["metadata"]["annotations"]
+
+
+def test_a_job_that_the_server_will_name_is_in_no_gang_without_a_name():
+    document = load_document(FOREIGN)
+    document["metadata"] = {"generateName": "pi-"}
+    job = MPIJob._from_document(document)
+    job.resources = ResourceRequirements(gpu=1)
+    assert "metadata" not in job.to_dict()["spec"]["mpiReplicaSpecs"]["Worker"]["template"]

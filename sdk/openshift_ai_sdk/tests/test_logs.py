@@ -266,3 +266,75 @@ def test_a_container_that_was_restarted_before_it_was_seen_has_its_earlier_log_r
     earlier, later = Stream((stamped(1, "a"),)), Stream((stamped(1, "b"),))
     server.on("GET", LOG, lambda request: earlier if "previous" in request.query else later)
     assert list(job.get_logs(follow=True)) == ["a\n", "b\n"]
+
+
+OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z"
+
+
+def going(pod):
+    return {**pod, "metadata": {**pod["metadata"], "deletionTimestamp": NEW}}
+
+
+def test_what_an_earlier_job_of_the_same_name_wrote_is_not_given(server, job):
+    left, own = going(a_pod("train-launcher-old", created=OLD)), a_pod(created=NEW)
+    server.on("GET", JOB, live(says("Created"), creationTimestamp=NEW), live(says("Succeeded"), creationTimestamp=NEW))
+    server.on("GET", PODS, pods(left), pods(left, own), pods(left, a_pod(state="terminated", created=NEW)))
+    server.on("GET", f"{PODS}/train-launcher-old/log", Stream((stamped(1, "old"),)))
+    server.on("GET", LOG, Stream((stamped(1, "new"),)), Stream(()))
+    assert list(job.get_logs(follow=True)) == ["new\n"]
+
+
+def test_a_later_job_of_the_same_name_is_not_followed(server, job):
+    server.on("GET", JOB, RUNNING, live(says("Running"), uid="u2"))
+    server.on("GET", PODS, pods(a_pod()), pods(a_pod("train-launcher-later")))
+    server.on("GET", LOG, Stream((stamped(1, "mine"),)))
+    server.on("GET", f"{PODS}/train-launcher-later/log", Stream((stamped(1, "another's"),)))
+    assert list(job.get_logs(follow=True)) == ["mine\n"]
+
+
+def test_a_log_that_an_earlier_job_left_behind_is_not_this_jobs(server, job):
+    server.on("GET", JOB, live(says("Created"), creationTimestamp=NEW))
+    server.on("GET", PODS, pods(going(a_pod(created=OLD))))
+    server.on("GET", LOG, "old\n")
+    with pytest.raises(ApiException, match="has no launcher pod"):
+        job.get_logs()
+    server.on("GET", JOB, live(says("Suspended"), creationTimestamp=OLD))
+    assert job.get_logs() == "old\n"
+
+
+def test_workers_of_an_earlier_job_are_not_this_jobs(server, job):
+    server.on("GET", JOB, live(says("Created"), creationTimestamp=NEW))
+    left, own = going(a_pod("train-worker-0", created=OLD)), a_pod("train-worker-1", created=NEW)
+    server.on("GET", PODS, pods(left, own))
+    assert [one["index"] for one in job.get_worker_statuses()] == [1]
+    for pod, owner in ((left, "u1"), (own, "u0")):
+        pod["metadata"]["ownerReferences"] = [{"kind": "MPIJob", "name": "train", "uid": owner}]
+    assert [one["index"] for one in job.get_worker_statuses()] == [0]
+
+
+def test_a_job_that_was_just_created_does_not_take_the_log_of_an_earlier_one_for_its_own(server, job):
+    """Its pods are not even marked as going at first."""
+    server.on("POST", JOBS, live(creationTimestamp=NEW))
+    server.on("GET", PODS, pods(a_pod(created=OLD), a_pod("train-worker-0", created=OLD)))
+    server.on("GET", JOB, live(creationTimestamp=NEW))
+    job.create()
+    with pytest.raises(ApiException, match="has no launcher pod"):
+        job.get_logs()
+    assert job.get_worker_statuses() == []
+
+
+def test_a_job_that_somebody_created_anew_is_known_by_its_old_description_too(server, job):
+    server.on("POST", JOBS, live(creationTimestamp=OLD))
+    worker = a_pod("train-worker-0", created=NEW)
+    worker["metadata"]["ownerReferences"] = [{"kind": "MPIJob", "name": "train", "uid": "u2"}]
+    server.on("GET", PODS, pods(worker))
+    assert [one["index"] for one in job.create().get_worker_statuses()] == [0]
+
+
+def test_what_is_remembered_of_one_job_is_not_believed_of_another(server, job):
+    server.on("POST", JOBS, live(creationTimestamp=NEW))
+    server.on("GET", PODS, pods(a_pod("older-launcher-x", created=OLD)))
+    server.on("GET", f"{PODS}/older-launcher-x/log", "old\n")
+    job.create()
+    job.name = "older"
+    assert job.get_logs() == "old\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openshift_ai_sdk.training import ResourceRequirements
+from openshift_ai_sdk.training import MPIJob, ResourceRequirements
 
 
 def test_the_defaults_are_four_cores_sixteen_gibibytes_and_no_gpu():
@@ -73,3 +73,11 @@ def test_gpus_outside_zero_to_sixteen_are_refused(gpu):
 def test_the_refusal_shows_the_value_as_it_was_given(cpu, shown):
     with pytest.raises(ValueError, match=f"^cpu is {shown}, expected"):
         ResourceRequirements(cpu=cpu)
+
+
+@pytest.mark.parametrize(("field", "value"), [("cpu", 0), ("memory", "lots"), ("gpu", 17), ("gpu_cores", 50)])
+def test_what_is_set_afterwards_is_checked_when_the_job_is_written(field, value):
+    job = MPIJob("train", image="mpi", resources=ResourceRequirements())
+    setattr(job.resources, field, value)
+    with pytest.raises(ValueError, match=r"expected"):
+        job.to_yaml()

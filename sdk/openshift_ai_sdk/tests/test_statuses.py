@@ -50,9 +50,17 @@ def test_conditions_decide_in_whatever_order_they_stand(conditions, value, detai
 def test_a_job_that_is_to_be_suspended_and_has_no_condition_yet_is_suspended():
     document = live()
     document["spec"]["runPolicy"] = {"suspend": True}
-    status = judge_conditions(document)
-    assert status is not None
+    status = judge_conditions(document) or judge_events(document, []) or judge_pods(document, [])
     assert (status.value, status.detail) == (PENDING, "Suspended")
+
+
+def test_a_job_that_is_invalid_is_not_called_suspended(server, job):
+    document = live()
+    document["spec"]["runPolicy"] = {"suspend": True}
+    server.on("GET", f"{JOBS}/train", document)
+    server.on("GET", EVENTS, {"items": [INVALID]})
+    assert job.get_status() == FAILED
+    assert job.status_detail.startswith("Invalid: ")
 
 
 def test_an_invalid_job_has_failed_though_no_condition_says_so():
@@ -122,3 +130,11 @@ def test_a_silent_job_is_judged_by_its_events(server, job):
     assert (
         server.asked("GET", EVENTS)[0].query["fieldSelector"] == "involvedObject.kind=MPIJob,involvedObject.name=train"
     )
+
+
+def test_a_job_whose_pods_are_refused_waits_and_its_detail_says_for_what(server, job):
+    refused = {**INVALID, "reason": "MPIJobFailed", "message": "worker pod created failed: it is forbidden"}
+    server.on("GET", f"{JOBS}/train", live())
+    server.on("GET", EVENTS, {"items": [refused]})
+    assert job.get_status() == PENDING
+    assert job.status_detail == "Refused: worker pod created failed: it is forbidden"

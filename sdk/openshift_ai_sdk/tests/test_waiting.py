@@ -99,12 +99,13 @@ def test_times_that_are_none_are_refused(job, times):
         job.wait_for_completion(**times)
 
 
-def test_callbacks_and_progress_are_told_of_each_change_once(server, job, capsys):
+def test_callbacks_are_told_of_each_new_status_and_progress_also_of_what_is_behind_it(server, job, capsys):
     server.on("GET", JOB, live(), live(says("Created")), live(says("Created")), live(says("Running")), DONE)
     told = []
     job.wait_for_completion(poll_interval=0.05, callback=told.append, progress=True)
-    assert told == ["Pending", "Pending", "Running", "Succeeded"]
-    assert "lab/train: Succeeded after" in capsys.readouterr().err
+    assert told == ["Pending", "Running", "Succeeded"]
+    shown = [line.partition(" after")[0] for line in capsys.readouterr().err.splitlines()]
+    assert shown == [f"lab/train: {status}" for status in ("Pending", "Pending", "Running", "Succeeded")]
 
 
 def test_ranks_that_did_not_run_everywhere_are_warned_of(server, job):
@@ -142,3 +143,31 @@ def test_a_watch_does_not_outlast_the_time(server, job):
     server.on("GET", JOBS, Stream((), until=server.ended))
     with pytest.raises(TimeoutError):
         job.wait_for_completion(1, 60)
+
+
+def test_another_job_of_the_same_name_is_not_waited_for(server, job):
+    server.on("GET", JOB, live(says("Running")), live(says("Succeeded"), uid="u2"))
+    with pytest.raises(ApiException, match="deleted while it was waited for; what is there now is another") as caught:
+        job.wait_for_completion(poll_interval=0.05)
+    assert caught.value.status == 404
+
+
+def test_what_a_callback_raises_is_passed_on_as_it_is(server, job):
+    server.on("GET", JOB, live(says("Running")))
+    with pytest.raises(ApiException) as caught:
+        job.wait_for_completion(callback=lambda _: job.get_logs())
+    assert "has no launcher pod" in str(caught.value)
+    assert "deleted" not in str(caught.value)
+
+
+def test_a_server_that_does_not_answer_is_asked_once_and_not_waited_for_much_longer(server, job, monkeypatch):
+    monkeypatch.setattr("openshift_ai_sdk.training.waiting.LEAST_ANSWER_S", 0.3)
+
+    def hang(_):
+        server.ended.wait(10)
+        return Stream(())
+
+    server.on("GET", JOB, hang)
+    with pytest.raises(ApiException, match="does not answer as an API server does"):
+        job.wait_for_completion(timeout=0.1)
+    assert len(server.asked("GET", JOB)) == 1

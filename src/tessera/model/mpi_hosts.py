@@ -23,7 +23,7 @@ TOKEN_FILE = "token"
 """Of the board: what pods of the job know each other by. Not in a variable, which a rank may print."""
 HOSTS_FILE = "hosts"
 """Of the board: the names of all workers of the job, one on each line."""
-FAILED = "Failed"
+FAILED, RUNNING = "Failed", "Running"
 LOCATIONS = ("LD_LIBRARY_PATH", "OPAL_", "PMIX_INSTALL_PREFIX", "PRTE_PREFIX", "MPI_HOME", "I_MPI_ROOT")
 """How variables begin that say where MPI lies. Whoever has not the same ones finds another MPI, or none."""
 

@@ -24,7 +24,7 @@ def host_names(job: MpiJob) -> list[str]:
 
 
 def make_config(job: MpiJob, running: Iterable[str]) -> Document:
-    """`running` are the names of the pods that run now, for whoever discovers hosts as they come and go."""
+    """`running` are the host names of the pods that run now, for whoever discovers hosts as they come and go."""
     names = host_names(job)
     for_open_mpi = "".join(f"{name} slots={job.slots}\n" for name in names)
     for_hydra = "".join(f"{name}:{job.slots}\n" for name in names)

@@ -17,7 +17,7 @@ from tessera.kube.objects import Document, ObjectKey
 from tessera.model.mpi_hosts import HOSTS_FILE, TOKEN_FILE
 from tessera.operators.mpi_board import Boards
 from tessera.operators.mpi_children import make_config, make_gang, make_secret, make_service, token_in, wants_gang
-from tessera.operators.mpi_objects import JOBS, MpiJob
+from tessera.operators.mpi_objects import JOBS, MpiJob, part
 from tessera.operators.mpi_pods import MPI_PODS, MpiPod
 from tessera.operators.mpi_templates import MpiSettings, make_launcher, make_worker
 from tessera.operators.mpi_watching import WatchedMpiJobs
@@ -44,17 +44,21 @@ class MpiMaker:
 
     async def make_surroundings(self, job: MpiJob) -> None:
         """What pods need to start, and to find each other. ResourceExists, if it cannot be had."""
-        launcher = self.launcher(job) if job.runs_launcher_as_worker else None
-        owners = [job.uid, *([launcher["metadata"]["uid"]] if launcher else ())]
-        pods = [pod for uid in owners for pod in self._watched.pods_of(uid)]
-        config = make_config(job, [pod.name for pod in pods if pod.status.phase == "Running"])
+        config = make_config(job, self._running_hosts(job))
         if not self._settings.shows_mounts:
             self._boards.post(job.uid, config["data"])
         await self._ensure(SERVICES, job, make_service(job))
-        await self._keep_data(job, await self._ensure(CONFIG_MAPS, job, config), config["data"])
+        await self._keep(CONFIG_MAPS, await self._ensure(CONFIG_MAPS, job, config), "data", config["data"])
         secret = await self._ensure(SECRETS, job, make_secret(job, secrets.token_urlsafe(TOKEN_BYTES)))
         hosts = "".join(f"{name}\n" for name in job.worker_names)
         self._boards.post(job.uid, {TOKEN_FILE: token_in(secret), HOSTS_FILE: hosts})
+
+    def _running_hosts(self, job: MpiJob) -> list[str]:
+        """A launcher that was tried again has another pod, and the same host name."""
+        hosts = [pod.name for pod in self._watched.pods_of(job.uid) if pod.status.phase == "Running"]
+        launcher = self.launcher(job) if job.runs_launcher_as_worker else None
+        attempts = self._watched.pods_of(launcher["metadata"]["uid"]) if launcher else []
+        return [*hosts, *([job.launcher_name] if any(pod.status.phase == "Running" for pod in attempts) else ())]
 
     async def make_workers(self, job: MpiJob) -> list[str]:
         """Those that are missing; returns which. Those beyond the wanted number go, and those that an engine lost."""
@@ -62,7 +66,8 @@ class MpiMaker:
         if replica is None:
             return []
         if wants_gang(job):
-            await self._ensure(GPU_GANGS, job, make_gang(job))
+            gang = make_gang(job)
+            await self._keep(GPU_GANGS, await self._ensure(GPU_GANGS, job, gang), "spec", gang["spec"])
         workers = self._watched.pods_of(job.uid)
         known = {pod.name for pod in workers}
         missing = [
@@ -139,13 +144,14 @@ class MpiMaker:
             raise ResourceExists(kind, name)
         return found
 
-    async def _keep_data(self, job: MpiJob, config: Document, data: Document) -> None:
-        if config.get("data") == data:
+    async def _keep(self, kind: Kind[Document], found: Document, name: str, wanted: Document) -> None:
+        """Let the part of this name be as it is wanted: how many workers there are may change."""
+        if {**part(found, name), **wanted} == found.get(name):
             return
-        metadata = config["metadata"]
-        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "data": data}
+        metadata = found["metadata"]
+        body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, name: wanted}
         try:
-            await self._client.patch(CONFIG_MAPS, job.config_name, body, namespace=job.namespace)
+            await self._client.patch(kind, metadata["name"], body, namespace=metadata["namespace"])
         except (Conflict, NotFound):  # it has changed, and that will be told
             return
 

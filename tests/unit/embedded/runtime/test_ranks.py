@@ -1,17 +1,19 @@
 """How ranks get into workers: what mpirun says, who is let in, and what becomes of those who come."""
 
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from tessera.embedded.runtime.ranks.agent import read_arguments
+from tessera.embedded.runtime.ranks.agent import read_arguments, what_is_missing
 from tessera.embedded.runtime.ranks.horovodrun import Misused, translate
 from tessera.embedded.runtime.ranks.host import furnish
 from tessera.embedded.runtime.ranks.meeting import AgentSide, HostSide, Order, meeting_point, new_socket, program_of
@@ -39,11 +41,19 @@ def test_arguments_of_ssh_are_understood(arguments: list[str], host: str, comman
         ("-np 2 python train.py", "-np 2 python train.py"),
         ("--num-proc=2 -H a:1,b:1 --verbose python -u x", "-np 2 -H a:1,b:1 python -u x"),
         ("-n 4 --gloo --no-stall-check --hostfile h --start-timeout 30 x", "-np 4 --hostfile h x"),
+        ("-np 2 --mpi-threads-disable --log-without-timestamp x", "-np 2 x"),
         ("python x", "python x"),
     ],
 )
 def test_horovodrun_says_the_same_to_mpirun(said: str, meant: str) -> None:
     assert translate(said.split()) == meant.split()
+
+
+def test_horovodrun_passes_on_what_is_meant_for_mpirun() -> None:
+    said = ["-np", "2", "--mpi-args=--oversubscribe -x 'A=b c'", "--binding-args", "-bind-to none", "python", "x"]
+    assert translate(said) == ["-np", "2", "--oversubscribe", "-x", "A=b c", "-bind-to", "none", "python", "x"]
+    with pytest.raises(Misused, match='--mpi-args is "\'", expected words for mpirun'):
+        translate(["--mpi-args", "'", "python"])
 
 
 @pytest.mark.parametrize("said", ["-np 2", "-np"])
@@ -126,6 +136,30 @@ def test_a_stranger_at_the_door_changes_nothing(worker: "Worker") -> None:
     agent = worker.enter("exit 2")
     agent.communicate(timeout=30)
     assert agent.returncode == 2
+
+
+def test_strangers_who_stay_at_the_door_do_not_keep_the_launcher_out(worker: "Worker") -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.prlimit(worker.process.pid, resource.RLIMIT_NOFILE, (200, most))
+    with ExitStack() as strangers:
+        for _ in range(400):
+            strangers.enter_context(new_socket()).connect(meeting_point(worker.job, WORKER))
+        agent = worker.enter("exit 5")
+        agent.communicate(timeout=30)
+        assert agent.returncode == 5
+
+
+def test_what_somebody_without_a_proof_hands_over_is_not_kept() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs:
+        host = HostSide(theirs, "secret")
+        ours.send(bytes(32))
+        host.take()
+        before = len(os.listdir("/proc/self/fd"))
+        socket.send_fds(ours, [bytes(32) + b'["true", {}]'], [0, 1, 2])
+        with pytest.raises(PermissionError):
+            host.take()
+        assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_job_without_a_token_lets_nobody_in() -> None:
@@ -244,6 +278,11 @@ def test_a_host_that_is_no_worker_of_the_job_is_not_waited_for(
     said = capfd.readouterr().err
     assert "host elsewhere cannot be entered: it is no worker of this job" in said
     assert "fit-worker-0, fit-worker-1" in said
+
+
+def test_a_worker_that_runs_something_else_is_not_said_to_be_on_its_way() -> None:
+    assert what_is_missing("Pending") == "its pod does not run yet"
+    assert "its pod runs, but nothing there lets its launcher in" in what_is_missing("Running")
 
 
 def test_a_worker_that_comes_late_is_waited_for(worker: Worker) -> None:

@@ -9,8 +9,10 @@ import threading
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
+import urllib3
 import yaml
 from kubernetes import client, config
+from urllib3.exceptions import ReadTimeoutError
 
 from .documents import text_at
 
@@ -19,6 +21,15 @@ DEFAULT_KUBECONFIG = "~/.kube/config"
 UNUSABLE = (config.ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, LookupError, AttributeError)
 _official: Any = config
 _SAYING_WHO = ("host", "api_key", "ssl_ca_cert", "cert_file", "key_file", "verify_ssl", "proxy", "username", "password")
+
+
+class Retries(urllib3.Retry):
+    """urllib3's own, but for a server that has not answered in time: to ask it again is to wait four times as long."""
+
+    def increment(self, *arguments: Any, error: Optional[Exception] = None, **more: Any) -> "Retries":
+        if isinstance(error, ReadTimeoutError):
+            raise error
+        return super().increment(*arguments, error=error, **more)
 
 
 class Cluster(NamedTuple):
@@ -56,8 +67,15 @@ def _identity(configuration: Any) -> tuple[Any, ...]:
 
 
 def _kubeconfig_identity() -> tuple[Any, ...]:
-    paths = _kubeconfig_paths()
-    return ("kubeconfig", *((str(path), path.stat().st_mtime_ns if path.exists() else None) for path in paths))
+    return ("kubeconfig", *((str(path), _changed_at(path)) for path in _kubeconfig_paths()))
+
+
+def _changed_at(path: Path) -> Optional[int]:
+    """None, if nothing can be found out about it."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
 
 
 def _cluster(chosen: Optional[Any]) -> Cluster:
@@ -85,6 +103,8 @@ def _in_pod(no_kubeconfig: BaseException) -> Cluster:
 
 
 def _with(configuration: Any) -> Cluster:
+    if configuration.retries is None:
+        configuration.retries = Retries(3)
     api_client: Any = client.ApiClient(configuration)
     return Cluster(api_client, configuration)
 

@@ -5,6 +5,7 @@ from typing import Any, Optional, TypeVar
 
 from . import manifests, validation
 from .documents import API_VERSION, KIND, Document
+from .lives import Birth
 from .notebook import job_table
 from .resources import ResourceRequirements
 from .settings import SETTINGS
@@ -91,6 +92,7 @@ class JobDescription:
         self._source: Optional[Document] = None
         self._read: Mapping[str, Any] = {}
         self._status: Optional[Status] = None
+        self._birth: Optional[Birth] = None
         validation.check_values(self._values())
 
     def to_yaml(self) -> str:
@@ -149,6 +151,7 @@ class JobDescription:
         job._source = source
         job._read = manifests.read_settings(source)
         job._status = judge_conditions(source)
+        job._birth = None
         for name, value in manifests.read_settings(source).items():
             setattr(job, name, value)
         return job

@@ -10,7 +10,7 @@ from .evidence import Evidence, Explanation
 from .pods import Pod, launchers, name_of, newest, phase_of, workers
 from .ranks import is_worth_a_warning
 from .resources import LAUNCHER_MEMORY
-from .statuses import FAILED, PENDING, RESOURCE_EXISTS, RUNNING, SUCCEEDED
+from .statuses import FAILED, PENDING, REFUSED, RESOURCE_EXISTS, RUNNING, SUCCEEDED
 from .symptoms import HOSTFILE_FIX, Symptom, describe_exit, exit_of, symptom_in_log, symptom_of_exit, waiting_reason
 
 PULLING = frozenset(
@@ -60,9 +60,9 @@ def _by_status(seen: Evidence) -> Optional[Explanation]:
 
 
 def _by_conflict(seen: Evidence) -> Optional[Explanation]:
-    """The operator goes on trying, and says so in an event only."""
+    """The operator goes on trying, and says so in an event only, which stays when nothing is in the way any more."""
     refused = [one for one in seen.events if text_at(one, "reason") == RESOURCE_EXISTS]
-    if not refused or seen.status.value != PENDING:
+    if not refused or not seen.missing_pods or seen.status.value != PENDING:
         return None
     return Explanation(
         "ResourceExists",
@@ -131,6 +131,23 @@ def _by_quota(seen: Evidence) -> Optional[Explanation]:
         "use fewer workers or fewer resources, delete jobs that are done, or ask for a larger quota",
         (text_at(refused[-1], "message"),),
     )
+
+
+def _by_refusal(seen: Evidence) -> Optional[Explanation]:
+    """Of a pod that is forbidden or invalid. Who makes it tells: the operator of workers, the Job of the launcher."""
+    job = text_at(seen.document, "metadata", "name")
+    for event in reversed(seen.events if seen.status.value == PENDING else []):
+        is_of_launcher = text_at(event, "involvedObject", "name") != job
+        missing = [name for name in seen.missing_pods if name.endswith("-launcher") == is_of_launcher]
+        if text_at(event, "reason") == ("FailedCreate" if is_of_launcher else REFUSED) and missing:
+            return Explanation(
+                "PodRefused",
+                f"the API server refuses {missing[0]}",
+                "correct what the message names and create the job again, or have the namespace's limits or security "
+                "policy (on OpenShift its SCC) allow it",
+                (text_at(event, "message"),),
+            )
+    return None
 
 
 def _by_scheduling(seen: Evidence) -> Optional[Explanation]:
@@ -225,6 +242,7 @@ RULES: tuple[Callable[[Evidence], Optional[Explanation]], ...] = (
     _by_images,
     _by_memory,
     _by_quota,
+    _by_refusal,
     _by_scheduling,
     _by_mounts,
     _by_log,

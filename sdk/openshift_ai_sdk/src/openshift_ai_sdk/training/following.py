@@ -84,12 +84,15 @@ class Seen:
 
 
 class Follower:
-    """`query` finds the pods; `is_done` tells whether the job has ended; `may_outlive` that a pod may run after it."""
+    """`query` finds the pods, of which `own` are the job's; `is_done` tells whether it has ended, and is asked first;
+    `may_outlive` that a pod may run after it.
+    """
 
     def __init__(
         self,
         namespace: str,
         query: Mapping[str, object],
+        own: Callable[[list[Pod]], list[Pod]],
         is_done: Callable[[], bool],
         tail_lines: Optional[int],
         nothing_left: str,
@@ -97,6 +100,7 @@ class Follower:
     ) -> None:
         self._path = api.in_namespace(namespace, "pods")
         self._query = query
+        self._own = own
         self._is_done = is_done
         self._tail = tail_lines
         self._nothing_left = nothing_left
@@ -105,7 +109,7 @@ class Follower:
     def lines(self) -> Iterator[str]:
         was_done = self._is_done()
         found = self._find()
-        pods = oldest_first(found)
+        pods = self._own(oldest_first(found))
         if was_done and not pods:
             raise api_error(404, self._nothing_left)
         done_with = {uid_of(pod) for pod in pods[:-1]}
@@ -123,7 +127,7 @@ class Follower:
             look_s = min(look_s * 1.2, LONGEST_LOOK_S)
             was_done = self._is_done()
             found = self._find()
-            pods = oldest_first(found)
+            pods = self._own(oldest_first(found))
 
     def _log_of(self, pod: Pod, tail: Optional[int]) -> "PodLog":
         return PodLog(self._path, pod, tail, self._look_at, self._is_done, self._may_outlive)
@@ -132,7 +136,7 @@ class Follower:
         return patiently(lambda: api.get(self._path, self._query))
 
     def _look_at(self, pod: Pod) -> Optional[Pod]:
-        return next((one for one in oldest_first(self._find()) if uid_of(one) == uid_of(pod)), None)
+        return next((one for one in self._own(oldest_first(self._find())) if uid_of(one) == uid_of(pod)), None)
 
 
 class PodLog:

@@ -19,11 +19,10 @@ from .documents import GROUP, PLURAL, VERSION, Document, mapping_at, mappings_at
 from .errors import api_error, is_about_the_kind, is_quota_refusal, message_of, raise_from
 
 OFFICIAL: Any = CustomObjectsApi
-TIMEOUT_S = (api.CONNECT_S, api.ANSWER_S)
 
 
 def create(namespace: str, body: Document, *, dry_run: bool = False) -> Document:
-    options = {"dry_run": "All"} if dry_run else {}
+    options: dict[str, Any] = {"dry_run": "All"} if dry_run else {}
     with _errors_explained():
         try:
             return _document(_call("create_namespaced_custom_object", namespace=namespace, body=body, **options))
@@ -33,14 +32,15 @@ def create(namespace: str, body: Document, *, dry_run: bool = False) -> Document
             raise
 
 
-def get(namespace: str, name: str) -> Document:
+def get(namespace: str, name: str, answer_s: float = api.ANSWER_S) -> Document:
+    _check_named(name)
     with _errors_explained():
-        found = _document(_call("get_namespaced_custom_object", namespace=namespace, name=name))
+        found = _document(_call("get_namespaced_custom_object", answer_s, namespace=namespace, name=name))
     return _placed(found, namespace=namespace, name=name)
 
 
 def list_all(namespace: str, label_selector: Optional[str]) -> list[Document]:
-    options = {"label_selector": label_selector} if label_selector else {}
+    options: dict[str, Any] = {"label_selector": label_selector} if label_selector else {}
     with _errors_explained():
         listed = _call("list_namespaced_custom_object", namespace=namespace, **options)
     return [_placed(one, namespace=namespace) for one in mappings_at(listed, "items")]
@@ -48,26 +48,36 @@ def list_all(namespace: str, label_selector: Optional[str]) -> list[Document]:
 
 def delete(namespace: str, name: str) -> None:
     """What belongs to the job goes with it."""
+    _check_named(name)
     with _errors_explained():
         _call("delete_namespaced_custom_object", namespace=namespace, name=name, propagation_policy="Background")
 
 
 def set_suspended(namespace: str, name: str, suspended: bool) -> Document:
+    _check_named(name)
     with _errors_explained():
         return api.merge(path_of(namespace, name), {"spec": {"runPolicy": {"suspend": suspended}}})
 
 
 def path_of(namespace: str, name: str = "") -> str:
-    return f"/apis/{GROUP}/{VERSION}/namespaces/{quote(namespace)}/{PLURAL}" + (f"/{quote(name)}" if name else "")
+    above = f"/apis/{GROUP}/{VERSION}/namespaces/{quote(namespace, safe='')}/{PLURAL}"
+    return f"{above}/{quote(name, safe='')}" if name else above
 
 
-def _call(verb: str, **arguments: object) -> object:
+def _call(verb: str, answer_s: float = api.ANSWER_S, **arguments: object) -> object:
     untyped: Any = client
     cluster = current_cluster()
     if cluster.problem is not None and untyped.CustomObjectsApi is OFFICIAL:
         raise api_error(0, cluster.problem)
     custom = untyped.CustomObjectsApi(cluster.api_client)
-    return getattr(custom, verb)(group=GROUP, version=VERSION, plural=PLURAL, **arguments, _request_timeout=TIMEOUT_S)
+    timeout_s = (api.CONNECT_S, answer_s)
+    return getattr(custom, verb)(group=GROUP, version=VERSION, plural=PLURAL, **arguments, _request_timeout=timeout_s)
+
+
+def _check_named(name: str) -> None:
+    """The path of a job without a name would be that of all jobs of the namespace, and to delete it, to delete them."""
+    if not name:
+        raise api_error(404, "the MPIJob has no name, expected one such as 'my-job'; create() gives it one if need be")
 
 
 def _document(answer: object) -> Document:
@@ -84,8 +94,9 @@ def _errors_explained() -> Generator[None, None, None]:
     try:
         yield
     except ApiException as error:
-        if is_about_the_kind(error):
-            raise_from(error, _why_not_served())
+        why = _why_not_served() if is_about_the_kind(error) else ""
+        if why:
+            raise_from(error, why)
         raise
     except HTTPError as error:
         host = current_cluster().configuration.host
@@ -93,12 +104,14 @@ def _errors_explained() -> Generator[None, None, None]:
 
 
 def _why_not_served() -> str:
-    """The cluster knows no MPIJobs of our version: does it know any?"""
+    """The cluster knows no MPIJobs of our version: does it know any? Nothing, if it was about something else."""
     try:
         versions = [text_at(one, "version") for one in mappings_at(api.get(f"/apis/{GROUP}"), "versions")]
         served = [one for one in versions if _serves_mpijobs(one)]
     except ApiException:
         served = []
+    if VERSION in served:
+        return ""
     if not served:
         return "the cluster serves no MPIJobs (kubeflow.org/v2beta1); install the MPI operator, or use `tessera up`"
     return (

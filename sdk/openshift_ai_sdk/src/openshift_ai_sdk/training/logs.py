@@ -9,9 +9,10 @@ from . import api, jobs
 from .documents import Document
 from .errors import api_error, status_of
 from .following import Follower
-from .pods import mpi_container, name_of, oldest_first, selector
+from .lives import Life, own_pods
+from .pods import is_going, mpi_container, name_of, newest, oldest_first, selector
 from .statuses import Status
-from .watching import patiently
+from .watching import if_known, patiently
 
 NO_LAUNCHER = (
     "MPIJob {job} has no launcher pod; it is not there yet, or it went with its log when the job was suspended or "
@@ -23,10 +24,15 @@ NO_WORKER = (
 )
 
 
-def read_log(namespace: str, job: str, worker: Optional[int], tail_lines: Optional[int]) -> str:
-    """What the pod has written until now. Raises ApiException if it is not there or has not started."""
+def read_log(namespace: str, job: str, worker: Optional[int], tail_lines: Optional[int], known: Document) -> str:
+    """What the pod has written until now. Raises ApiException if it is not there or has not started.
+
+    `known` is the job as it was last seen, or nothing; where pods are going, it is looked at again.
+    """
     found = oldest_first(api.get(api.in_namespace(namespace, "pods"), _query(job, worker)))
-    pod = found[-1] if found else None
+    if any(map(is_going, found)):
+        known = if_known(lambda: jobs.get(namespace, job)) or known
+    pod = newest(own_pods(known, found))
     if pod is None:
         raise api_error(404, missing(namespace, job, worker))
     query: Document = {"container": mpi_container(pod)}
@@ -38,22 +44,21 @@ def read_log(namespace: str, job: str, worker: Optional[int], tail_lines: Option
 def follow_log(
     namespace: str, job: str, worker: Optional[int], tail_lines: Optional[int], judge: Callable[[Document], Status]
 ) -> Iterator[str]:
-    """Line by line, until the job has ended."""
-
-    seen: list[bool] = []
+    """Line by line, until the job has ended, or is another one."""
+    life = Life()
 
     def is_done() -> bool:
         try:
             document = patiently(lambda: jobs.get(namespace, job))
         except ApiException as error:
-            if status_of(error) != 404 or not seen:
+            if status_of(error) != 404 or not life.has_begun:
                 raise
             return True
-        seen[:] = [True]
-        return judge(document).is_finished
+        return not life.sees(document) or judge(document).is_finished
 
-    gone = missing(namespace, job, worker)
-    return Follower(namespace, _query(job, worker), is_done, tail_lines, gone, may_outlive=worker is not None).lines()
+    gone, query = missing(namespace, job, worker), _query(job, worker)
+    outlives = worker is not None
+    return Follower(namespace, query, life.own_pods, is_done, tail_lines, gone, may_outlive=outlives).lines()
 
 
 def missing(namespace: str, job: str, worker: Optional[int]) -> str:

@@ -47,6 +47,18 @@ def progress_teller(job: str) -> Callable[[Status], None]:
     return tell
 
 
+def value_teller(callback: Callable[[str], None]) -> Callable[[Status], None]:
+    """Calls back with one of the four words when it is another one. What is behind it may change more often."""
+    told: list[str] = []
+
+    def tell(status: Status) -> None:
+        if told != [status.value]:
+            told[:] = [status.value]
+            callback(status.value)
+
+    return tell
+
+
 def _shown_in_notebook(shown: dict[str, Any], line: str, status: Status) -> bool:
     """IPython is not a dependency: where it runs, somebody has loaded it."""
     ipython: Any = sys.modules.get("IPython")

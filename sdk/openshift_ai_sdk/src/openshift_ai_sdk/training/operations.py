@@ -1,7 +1,7 @@
 """What can be done with a job at a cluster. All of it blocks; both kinds of job call it, one of them in a thread."""
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Callable, Optional
 
 from kubernetes.client.exceptions import ApiException
@@ -13,10 +13,11 @@ from .errors import NoSuchWorker, api_error, raise_from, status_of
 from .events import events_around, events_of
 from .evidence import Evidence, Explanation
 from .explaining import explain
+from .lives import Birth, Life, own_events, own_pods
 from .logs import follow_log, read_log
 from .metrics import collect
-from .notebook import progress_teller
-from .pods import launchers, list_pods, name_of, newest, worker_index, worker_status, workers
+from .notebook import progress_teller, value_teller
+from .pods import Pod, is_going, launchers, list_pods, name_of, newest, worker_index, worker_status, workers
 from .preflight import check_quota
 from .prometheus import find_prometheus, query
 from .ranks import Ranks, RanksNotEverywhere, is_worth_a_warning, ranks_by_annotation, ranks_by_logs
@@ -35,6 +36,7 @@ def create(job: JobDescription, dry_run: bool) -> None:
     made = jobs.create(job.namespace, manifest, dry_run=dry_run)
     if not dry_run:
         job.name = job.name or text_at(made, "metadata", "name")
+        meet(job, made)
         remember(job, None)
 
 
@@ -55,6 +57,7 @@ def get_status(job: JobDescription) -> Status:
 def look(job: JobDescription, document: Document) -> Status:
     """Judge it, ask for events and pods only where its conditions do not answer, and remember the judgement."""
     status = judge_conditions(document) or _judge_silent(job, document)
+    meet(job, document)
     remember(job, status)
     return status
 
@@ -62,11 +65,29 @@ def look(job: JobDescription, document: Document) -> Status:
 def _judge_silent(job: JobDescription, document: Document) -> Status:
     events = if_known(lambda: events_of(job.namespace, job.name)) or []
     told = judge_events(document, events)
-    return told or judge_pods(document, if_known(lambda: list_pods(job.namespace, job.name)) or [])
+    return told or judge_pods(document, if_known(lambda: _pods(job, document)) or [])
+
+
+def _pods(job: JobDescription, document: Document) -> list[Pod]:
+    return own_pods(document, list_pods(job.namespace, job.name))
 
 
 def remember(job: JobDescription, status: Optional[Status]) -> None:
     job._status = status  # pyright: ignore[reportPrivateUsage] # ours: the other half of the class
+
+
+def meet(job: JobDescription, document: Document) -> None:
+    """This is the job at the API server: whatever bears its name and is older is not its own."""
+    born = text_at(document, "metadata", "creationTimestamp")
+    job._birth = Birth(job.namespace, job.name, born)  # pyright: ignore[reportPrivateUsage]
+
+
+def _known(job: JobDescription) -> Document:
+    """As much as is remembered of the job. It may be another one by now, but not one that is older."""
+    birth = job._birth  # pyright: ignore[reportPrivateUsage]
+    if birth is None or (birth.namespace, birth.name) != (job.namespace, job.name):
+        return {}
+    return {"metadata": {"creationTimestamp": birth.born}}
 
 
 def wait_for_completion(
@@ -79,7 +100,7 @@ def wait_for_completion(
     check_times(timeout, poll_interval)
     tellers = [progress_teller(f"{job.namespace}/{job.name}")] if progress else []
     if callback is not None:
-        tellers.append(lambda status: callback(status.value))
+        tellers.append(value_teller(callback))
     seen: list[Document] = []
 
     def judged(document: Document) -> Status:
@@ -90,12 +111,8 @@ def wait_for_completion(
         for teller in tellers:
             teller(status)
 
-    try:
-        final = wait_until_finished(job.namespace, job.name, judged, timeout, poll_interval, told)
-    except ApiException as error:
-        if status_of(error) == 404 and seen:
-            raise_from(error, f"MPIJob {job.namespace}/{job.name} was deleted while it was waited for")
-        raise
+    found = _finder(job.namespace, job.name)
+    final = wait_until_finished(job.namespace, job.name, found, judged, timeout, poll_interval, told)
     if final is None:
         why = if_known(lambda: explain_job(job).verdict)
         raise TimeoutError(timeout_sentence(job.namespace, job.name, job.status_detail, timeout, why))
@@ -104,9 +121,27 @@ def wait_for_completion(
     return final
 
 
+def _finder(namespace: str, name: str) -> Callable[[float], Document]:
+    """Finds the job as long as it is the one that was there first, and says so when it is not."""
+    life, gone = Life(), f"MPIJob {namespace}/{name} was deleted while it was waited for"
+
+    def find(answer_s: float) -> Document:
+        try:
+            document = jobs.get(namespace, name, answer_s)
+        except ApiException as error:
+            if status_of(error) == 404 and life.has_begun:
+                raise_from(error, gone)
+            raise
+        if not life.sees(document):
+            raise api_error(404, f"{gone}; what is there now is another of its name")
+        return document
+
+    return find
+
+
 def get_logs(job: JobDescription, worker: Optional[int], tail_lines: Optional[int]) -> str:
     check_log_request(job, worker, tail_lines)
-    return read_log(job.namespace, job.name, worker, tail_lines)
+    return read_log(job.namespace, job.name, worker, tail_lines, _known(job))
 
 
 def follow_logs(job: JobDescription, worker: Optional[int], tail_lines: Optional[int]) -> Iterator[str]:
@@ -125,9 +160,9 @@ def check_log_request(job: JobDescription, worker: Optional[int], tail_lines: Op
 
 def get_worker_statuses(job: JobDescription) -> list[dict[str, Any]]:
     found = workers(list_pods(job.namespace, job.name), job.name)
-    if not found:
-        jobs.get(job.namespace, job.name)  # no job is not the same as no workers
-    return [worker_status(pod, worker_index(pod, job.name) or 0) for pod in found]
+    is_unsure = not found or any(map(is_going, found))  # no job is not the same as no workers
+    known = jobs.get(job.namespace, job.name) if is_unsure else _known(job)
+    return [worker_status(pod, worker_index(pod, job.name) or 0) for pod in own_pods(known, found)]
 
 
 def get_metrics(
@@ -143,18 +178,18 @@ def get_metrics(
 def explain_job(job: JobDescription) -> Explanation:
     document = jobs.get(job.namespace, job.name)
     status = look(job, document)
-    pods = list_pods(job.namespace, job.name)
+    pods = _pods(job, document)
     log = ""
     if newest(launchers(pods)) is not None and status.value != SUCCEEDED:
-        log = if_known(lambda: read_log(job.namespace, job.name, None, LOG_TO_EXPLAIN)) or ""
-    events = if_known(lambda: events_around(job.namespace, job.name)) or []
+        log = if_known(lambda: read_log(job.namespace, job.name, None, LOG_TO_EXPLAIN, document)) or ""
+    events = own_events(document, pods, if_known(lambda: events_around(job.namespace, job.name)) or [])
     ranks = _ranks(document, job, pods) if status.value in (RUNNING, SUCCEEDED) else None
     return explain(Evidence(document, status, pods, events, log, ranks))
 
 
 def where_ranks_ran(job: JobDescription) -> Ranks:
     document = jobs.get(job.namespace, job.name)
-    return _ranks(document, job, list_pods(job.namespace, job.name))
+    return _ranks(document, job, _pods(job, document))
 
 
 def set_suspended(job: JobDescription, suspended: bool) -> None:
@@ -162,14 +197,14 @@ def set_suspended(job: JobDescription, suspended: bool) -> None:
     remember(job, None)
 
 
-def _ranks(document: Document, job: JobDescription, pods: list[Mapping[str, Any]]) -> Ranks:
+def _ranks(document: Document, job: JobDescription, pods: list[Pod]) -> Ranks:
     noted = ranks_by_annotation(document)
     if noted is not None:
         return noted
     logs: dict[str, str] = {}
     for pod in workers(pods, job.name):
         index = worker_index(pod, job.name)
-        log = if_known(lambda index=index: read_log(job.namespace, job.name, index, LOG_TO_EXPLAIN))
+        log = if_known(lambda index=index: read_log(job.namespace, job.name, index, LOG_TO_EXPLAIN, document))
         logs[name_of(pod)] = log or ""
     return ranks_by_logs(document, logs)
 

@@ -57,6 +57,11 @@ def phase_of(pod: Pod) -> str:
     return text_at(pod, "status", "phase") or "Unknown"
 
 
+def is_going(pod: Pod) -> bool:
+    """Whether it was deleted, and has not ended yet."""
+    return bool(text_at(pod, "metadata", "deletionTimestamp"))
+
+
 def is_finished(pod: Pod) -> bool:
     return phase_of(pod) in ("Succeeded", "Failed")
 

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Optional
 
-from .documents import mapping_at
+from .documents import mapping_at, put
 from .quantities import parse_quantity
 
 MAX_GPUS_PER_WORKER = 16
 # Kubernetes counts bytes in a signed 64-bit integer.
 MAX_MEMORY_BYTES = 2**63 - 1
 GPU, GPU_MEMORY, GPU_CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
+SAID_HERE = ("cpu", "memory", GPU, GPU_MEMORY, GPU_CORES)
+KINDS = ("requests", "limits")
 LAUNCHER_CPU, LAUNCHER_MEMORY = 1, "4Gi"
 """The most that a launcher gets of what a worker has: it starts the ranks and passes their output on."""
 
@@ -30,6 +32,10 @@ class ResourceRequirements:
     gpu_cores: Optional[int] = None
 
     def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Raises ValueError as the constructor does: its fields may have been set since."""
         if not is_whole_number(self.cpu) or self.cpu <= 0:
             raise ValueError(f"cpu is {self.cpu!r}, expected a whole number of cores greater than 0")
         _check_memory(self.memory)
@@ -74,6 +80,15 @@ def read_resources(container: Mapping[str, Any]) -> Optional[ResourceRequirement
         )
     except (KeyError, ValueError):
         return None
+
+
+def replaced(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """A container's resources with what is wanted now. What cannot be said here stays, such as disk and claims."""
+    after = dict(before)
+    for kind in KINDS:
+        others = {name: amount for name, amount in mapping_at(before, kind).items() if name not in SAID_HERE}
+        put(after, kind, {**mapping_at(wanted, kind), **others})
+    return after
 
 
 def is_whole_number(value: object) -> bool:

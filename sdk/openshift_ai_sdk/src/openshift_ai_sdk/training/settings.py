@@ -21,7 +21,7 @@ from .documents import (
     text_at,
     value_at,
 )
-from .resources import ResourceRequirements, read_resources
+from .resources import ResourceRequirements, read_resources, replaced
 
 LAUNCHER, WORKER = "Launcher", "Worker"
 CONTAINER_NAMES = {LAUNCHER: "mpi-launcher", WORKER: "mpi-worker"}
@@ -144,6 +144,14 @@ def _variable(name: str, value: str) -> Document:
     return {"name": name, "value": value}
 
 
+def _write_name(document: Document, name: str) -> None:
+    """A gang that bears the job's name goes with it: two jobs in one gang would wait for each other's workers."""
+    before = text_at(document, "metadata", "name")
+    put(section(document, "metadata"), "name", name)
+    if before and mapping_at(pod_template(document, WORKER), "metadata", "annotations").get(GANG) == before:
+        section(document, *REPLICAS, WORKER, "template", "metadata", "annotations")[GANG] = name
+
+
 def _read_workers(document: Document) -> int:
     return int_at(document, *REPLICAS, WORKER, "replicas") or 0
 
@@ -156,20 +164,31 @@ def _write_workers(document: Document, workers: int) -> None:
 
 
 def _read_resources(document: Document) -> Optional[ResourceRequirements]:
-    return read_resources(first_container(document, WORKER))
+    return read_resources(first_container(document, _spoken_for(document)))
 
 
 def _write_resources(document: Document, resources: Optional[ResourceRequirements]) -> None:
-    put(_container(document, WORKER), "resources", resources and resources.for_worker())
-    put(_container(document, LAUNCHER), "resources", resources and resources.for_launcher())
-    if resources is not None and resources.gpu:
+    """Of a launcher that is alone all is the launcher's."""
+    ranks_are_in = _spoken_for(document)
+    for role in _roles(document):
+        container = _container(document, role)
+        own = resources and (resources.for_worker() if role == ranks_are_in else resources.for_launcher())
+        put(container, "resources", replaced(mapping_at(container, "resources"), own or {}))
+    if resources is not None and resources.gpu and ranks_are_in == WORKER:
         _mark_gang(document)
 
 
 def _mark_gang(document: Document) -> None:
-    """Where Tessera schedules, workers with GPUs start together or not at all. Elsewhere nobody reads these."""
+    """Where Tessera schedules, workers with GPUs start together or not at all. Elsewhere nobody reads these.
+
+    A job that the API server will name has no name for its gang yet.
+    """
+    given = text_at(pod_template(document, WORKER), "metadata", "annotations", GANG)
+    gang = given or text_at(document, "metadata", "name")
+    if not gang:
+        return
     annotations = section(document, *REPLICAS, WORKER, "template", "metadata", "annotations")
-    annotations.setdefault(GANG, text_at(document, "metadata", "name"))
+    annotations[GANG] = gang
     annotations[GANG_SIZE] = str(_read_workers(document))
 
 
@@ -192,7 +211,7 @@ def _container(document: Document, role: str) -> Document:
 
 
 SETTINGS: dict[str, Setting] = {
-    "name": _text("metadata", "name"),
+    "name": Setting(_text("metadata", "name").read, _write_name),
     "namespace": _text("metadata", "namespace", usual="default"),
     "labels": _pairs("metadata", "labels"),
     "annotations": Setting(_read_annotations, _value("metadata", "annotations").write),

@@ -16,6 +16,8 @@ from .settings import REPLICAS, WORKER
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 FINISHED = (SUCCEEDED, FAILED)
 EVICTED, INVALID, RESOURCE_EXISTS = "MPIJobEvicted", "ValidationError", "ErrResourceExists"
+REFUSED = "MPIJobFailed"
+"""Of an event: workers could not be made. The operator goes on trying."""
 Event = Mapping[str, Any]
 LONGEST = 500
 """Some operators put the end of a log into a message."""
@@ -40,7 +42,7 @@ def judge_conditions(document: Document) -> Optional[Status]:
         return _told(FAILED, true[FAILED], "Evicted" if text_at(true[FAILED], "reason") == EVICTED else "Failed")
     if SUCCEEDED in true:
         return _told(SUCCEEDED, true[SUCCEEDED], "Succeeded")
-    if "Suspended" in true or (is_suspended(document) and RUNNING not in true):
+    if "Suspended" in true or (true and is_suspended(document) and RUNNING not in true):
         return _told(PENDING, true.get("Suspended", {}), "Suspended")
     if RUNNING in true:
         return _told(RUNNING, true[RUNNING], "Running")
@@ -56,6 +58,8 @@ def judge_events(document: Document, events: list[Event]) -> Optional[Status]:
         return _told(FAILED, by_reason[INVALID], "Invalid")
     if RESOURCE_EXISTS in by_reason:
         return _told(PENDING, by_reason[RESOURCE_EXISTS], "ResourceExists")
+    if REFUSED in by_reason:
+        return _told(PENDING, by_reason[REFUSED], "Refused")
     return None
 
 
@@ -64,6 +68,8 @@ def judge_pods(document: Document, pods: Sequence[Pod]) -> Status:
     evicted = [pod for pod in pods if text_at(pod, "status", "reason") == "Evicted"]
     if evicted:
         return Status(FAILED, f"Evicted: {len(evicted)} of {len(pods)} pods are evicted", "Evicted")
+    if is_suspended(document):
+        return Status(PENDING, "Suspended", "Suspended")
     count = (int_at(document, *REPLICAS, WORKER, "replicas") or 0) + 1
     if len([pod for pod in pods if phase_of(pod) == "Running"]) == count:
         return Status(RUNNING, "Running: its launcher and all of its workers run", "Running")

@@ -34,8 +34,9 @@ async def in_thread(work: Callable[[], T]) -> T:
             result = work()
         except Stopped:
             return
-        except BaseException as error:
-            _post(loop, lambda error=error: arrived.done() or arrived.set_exception(error))
+        except BaseException as raised:
+            error = _awaitable(raised)
+            _post(loop, lambda: arrived.done() or arrived.set_exception(error))
         else:
             _post(loop, lambda: arrived.done() or arrived.set_result(result))
 
@@ -120,6 +121,15 @@ def _pump(
         _post(loop, lambda: queue.put_nowait(end))
 
     return run
+
+
+def _awaitable(error: BaseException) -> BaseException:
+    """To whoever awaits, StopIteration is a result; so a callback that raises it would never be heard of."""
+    if not isinstance(error, StopIteration):
+        return error
+    told = RuntimeError(f"StopIteration was raised: {error}")
+    told.__cause__ = error
+    return told
 
 
 def _start(stop: Stop, run: Callable[[], None]) -> None:

@@ -115,8 +115,11 @@ def _problems(values: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} is {values[name]!r}, expected a list of dictionaries as in a pod's spec"
     if values["affinity"] is not None and not isinstance(values["affinity"], dict):
         yield f"affinity is {values['affinity']!r}, expected a dictionary as in a pod's spec"
-    if not isinstance(values["resources"], (ResourceRequirements, type(None))):
-        yield f"resources is {values['resources']!r}, expected such as ResourceRequirements(gpu=1)"
+    resources = values["resources"]
+    if isinstance(resources, ResourceRequirements):
+        resources.check()
+    elif resources is not None:
+        yield f"resources is {resources!r}, expected such as ResourceRequirements(gpu=1)"
 
 
 def _text_problems(values: Mapping[str, Any]) -> Iterator[str]:

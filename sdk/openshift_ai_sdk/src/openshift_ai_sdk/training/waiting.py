@@ -3,27 +3,31 @@
 import time
 from typing import Callable, Optional
 
-from . import jobs
+from . import api, jobs
 from .documents import Document
 from .statuses import Status
 from .watching import patiently, wait_for_change
 
 SHORTEST_S, LONGEST_S = 0.05, 300.0
+LEAST_ANSWER_S = 2.0
 
 
 def wait_until_finished(
     namespace: str,
     name: str,
+    find: Callable[[float], Document],
     judge: Callable[[Document], Status],
     timeout_s: float,
     poll_s: float,
     told: Callable[[Status], None],
 ) -> Optional[Status]:
-    """The final status, or None if the time is over. `told` is told whenever the status changes."""
+    """The final status, or None if the time is over. `find` has so many seconds for its answer; `told` is told
+    whenever the status changes.
+    """
     until_s = time.monotonic() + timeout_s
     last: Optional[Status] = None
     while True:
-        document = patiently(lambda: jobs.get(namespace, name), until_s)
+        document = patiently(lambda: find(_answer_s(until_s)), until_s)
         status = judge(document)
         if status != last:
             last = status
@@ -35,6 +39,11 @@ def wait_until_finished(
             return None
         selector = {"fieldSelector": f"metadata.name={name}"}
         wait_for_change(jobs.path_of(namespace), selector, document, min(max(poll_s, SHORTEST_S), left_s, LONGEST_S))
+
+
+def _answer_s(until_s: float) -> float:
+    """A server that does not answer is not waited for much longer than was wanted."""
+    return min(api.ANSWER_S, max(LEAST_ANSWER_S, until_s - time.monotonic()))
 
 
 def check_times(timeout: object, poll_interval: object) -> None:

@@ -17,6 +17,7 @@ _PLAIN = re.compile(r"[A-Za-z/](?:[A-Za-z0-9_./@-]|:(?=[A-Za-z0-9/]))*")
 _OTHER_BREAKS = re.compile(r"[\r\x85\u2028\u2029\ufeff]")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})
 _TIMESTAMP, _INT, _FLOAT, _VALUE = (f"tag:yaml.org,2002:{tag}" for tag in ("timestamp", "int", "float", "value"))
+_NOT_IN_JSON = frozenset(f"tag:yaml.org,2002:{tag}" for tag in ("binary", "timestamp", "set", "omap", "pairs"))
 MOST_PARTS = 200_000
 """Far more than an API server takes."""
 
@@ -38,7 +39,7 @@ def load_document(text: object) -> Document:
         raise ValueError(f"the YAML is {type(text).__name__}, expected a text")
     try:
         documents: list[object] = [one for one in yaml.load_all(text, Loader=_Loader) if one is not None]
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         raise ValueError(f"the YAML cannot be read: {' '.join(str(error).split())}") from error
     if len(documents) != 1:
         raise ValueError(f"the YAML has {len(documents)} documents, expected one MPIJob")
@@ -79,6 +80,12 @@ def _resolvers() -> dict[Any, Any]:
     return kept
 
 
+def _constructors() -> dict[Any, Any]:
+    """PyYAML's own, without those whose values JSON does not have: nobody could send them."""
+    known = cast(dict[Any, Any], yaml.SafeLoader.yaml_constructors)
+    return {tag: made for tag, made in known.items() if tag not in _NOT_IN_JSON}
+
+
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     is_plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS
     is_block = "\n" in text and not _OTHER_BREAKS.search(text)
@@ -86,11 +93,12 @@ def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)  # pyright: ignore[reportUnknownMemberType]
 
 
-_WHOLE = re.compile(r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$")
+_WHOLE = re.compile(r"[-+]?(?:0b[01_]+|0o[0-7_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)$")
 _NUMBER = re.compile(
     r"[-+]?(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)(?:[eE][-+]?[0-9]+)?$|[-+]?\.(?:inf|Inf|INF)$|\.(?:nan|NaN|NAN)$"
 )
 _Loader.yaml_implicit_resolvers = _resolvers()
+_Loader.yaml_constructors = _constructors()
 _untyped: Any = _Loader
 _untyped.add_implicit_resolver(_INT, _WHOLE, list("-+0123456789"))
 _untyped.add_implicit_resolver(_FLOAT, _NUMBER, list("-+0123456789."))

@@ -15,13 +15,28 @@ from types import FrameType
 from typing import NoReturn
 
 from tessera.embedded.runtime.ranks.meeting import STANDARD, AgentSide, Order, meeting_point, new_socket, program_of
-from tessera.model.mpi_hosts import BOARD, ENTER, FAILED, HOST, HOSTS_FILE, JOB, TOKEN_FILE, locations, state_file
+from tessera.model.mpi_hosts import (
+    BOARD,
+    ENTER,
+    FAILED,
+    HOST,
+    HOSTS_FILE,
+    JOB,
+    RUNNING,
+    TOKEN_FILE,
+    locations,
+    state_file,
+)
 
 WITH_VALUE = frozenset("BbcDEeFIiJLlmOopQRSWw")
 """Options of ssh that take a value. None of them means anything here."""
 PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 FAILED_CODE = 255
 LOOK_AGAIN_S, TELL_AGAIN_S = 0.02, 30.0
+NOT_YET = "its pod does not run yet"
+CLOSED = (
+    "its pod runs, but nothing there lets its launcher in; expected a worker without a command, or one that runs sshd"
+)
 
 
 def read_arguments(arguments: list[str]) -> tuple[str, str]:
@@ -51,7 +66,7 @@ def meet(host: str) -> socket.socket:
             fail(f"worker {host} cannot be entered: {why or 'its pod has failed'}; see kubectl describe pod {host}")
         if time.monotonic() - told_at > TELL_AGAIN_S:
             told_at = time.monotonic()
-            say(f"still waiting for worker {host}: {why or 'its pod does not run yet'}")
+            say(f"still waiting for worker {host}: {why or what_is_missing(phase)}")
         time.sleep(LOOK_AGAIN_S)
 
 
@@ -69,6 +84,11 @@ def worker_state(host: str) -> tuple[str, str]:
         phase, _, why = Path(os.environ[BOARD], state_file(host)).read_text().partition("\n")
         return phase, why.strip()
     return "", ""
+
+
+def what_is_missing(phase: str) -> str:
+    """Of a worker of which nobody says why it cannot be entered."""
+    return CLOSED if phase == RUNNING else NOT_YET
 
 
 def enter(host: str, command: str) -> int:

@@ -5,13 +5,21 @@ find their ranks by MPI; programs that do not run as they are.
 """
 
 import os
+import shlex
 import sys
 from typing import NoReturn
 
-ON_OR_OFF = ("autotune", "hierarchical-allreduce", "hierarchical-allgather", "timeline-mark-cycles", "stall-check")
+ON_OR_OFF = (
+    "autotune",
+    "hierarchical-allreduce",
+    "hierarchical-allgather",
+    "mpi-threads-disable",
+    "stall-check",
+    "timeline-mark-cycles",
+)
 FLAGS = frozenset(
     {"--verbose", "--mpi", "--gloo", "--jsrun", "--tcp", "--disable-cache", "--prefix-output-with-timestamp"}
-    | {"--log-with-timestamp", "--log-hide-timestamp"}
+    | {"--log-with-timestamp", "--log-without-timestamp", "--log-hide-timestamp"}
     | {f"--{no}{name}" for name in ON_OR_OFF for no in ("", "no-")}
 )
 """Options of Horovod's own that have no value."""
@@ -40,9 +48,18 @@ def translate(arguments: list[str]) -> list[str]:
             words += ["-H", value]
         elif option in ("-hostfile", "--hostfile"):
             words += ["--hostfile", value]
+        elif option in ("--mpi-args", "--binding-args"):
+            words += _split(option, value)
     if not rest:
         raise Misused("there is no program to run, expected `horovodrun -np 2 python train.py`")
     return [*words, *rest]
+
+
+def _split(option: str, value: str) -> list[str]:
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise Misused(f"{option} is {value!r}, expected words for mpirun: {error}") from error
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import signal
 import socket
 import sys
 import time
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
@@ -52,6 +53,7 @@ class Host:
         self._seen = Seen(ranks)
         self._selector = selectors.DefaultSelector()
         self._visits: dict[int, Visit] = {}
+        self._at_the_door = deque[Visit]()
         self._kill_at: dict[int, float] = {}
 
     def run(self) -> NoReturn:
@@ -75,6 +77,9 @@ class Host:
         line, _ = self._listening.accept()
         visit = Visit(HostSide(line, self._token))
         self._selector.register(line, selectors.EVENT_READ, lambda: self._hear(visit))
+        self._at_the_door.append(visit)
+        if len(self._at_the_door) > MOST_WAITING:  # anybody may knock, and an agent does not stand there for long
+            self._close(self._at_the_door[0])
 
     def _hear(self, visit: Visit) -> None:
         """A stranger is shown out without a word of what it did wrong."""
@@ -92,6 +97,7 @@ class Host:
             order, descriptors = ordered
             program = program_of(order.command)
             say(f"entered to run {program}")
+            self._at_the_door.remove(visit)
             visit.start(order, descriptors)
             self._visits[visit.pid] = visit
             self._seen.expect(program)
@@ -106,6 +112,8 @@ class Host:
         self._close(visit)
 
     def _close(self, visit: Visit) -> None:
+        if visit in self._at_the_door:
+            self._at_the_door.remove(visit)
         self._selector.unregister(visit.side.line)
         visit.side.line.close()
 

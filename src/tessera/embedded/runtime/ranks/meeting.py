@@ -12,6 +12,7 @@ it is told anything, and the agent proves it before anything is run. The token i
 import hashlib
 import hmac
 import json
+import os
 import secrets
 import socket
 from contextlib import suppress
@@ -97,6 +98,8 @@ class HostSide:
             raise ConnectionError
         proof, order = told[:PROOF_BYTES], told[PROOF_BYTES:]
         if not hmac.compare_digest(proof, _prove(self._token, "agent", *self._challenges)):
+            for descriptor in descriptors:
+                os.close(descriptor)
             raise PermissionError
         read: list[Any] = json.loads(order)
         return Order(*read), descriptors
