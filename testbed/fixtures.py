@@ -1,7 +1,7 @@
 """Clusters for pytest: a directory's `new_cluster(...)` makes them, and they end with the directory's last test.
 
 A conftest.py makes it its own by `new_cluster = pytest.fixture(scope="package")(clusters)`. Clusters that lived longer
-would add up: a kubelet and its like hold a dozen of the few instances of inotify that a host gives to one user.
+would add up: a kubelet and its like hold some ten of the few instances of inotify that a host gives to one user.
 
 Where a cluster cannot run, tests skip and say why; on CI they fail, because a check that skips proves nothing.
 """

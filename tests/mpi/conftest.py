@@ -10,7 +10,6 @@ import pytest
 
 from testbed.building import Programs
 from testbed.fixtures import require_testbed
-from testbed.images.errors import ImageFailed
 from testbed.mpi import NAMES, Mpi, install_mpi
 from tests.contract.command_line import CommandLine
 from tests.contract.waiting import eventually
@@ -62,14 +61,9 @@ def jobs(kubectl: CommandLine) -> Iterator[MpiJobs]:
 
 @pytest.fixture(scope="session", params=TRIED)
 def mpi(request: pytest.FixtureRequest) -> Mpi:
-    """Debian's, and Open MPI 5 where it is asked for and can be fetched."""
+    """Debian's, and Open MPI 5 where it is asked for."""
     require_testbed()
-    try:
-        return install_mpi(request.param)
-    except ImageFailed as error:
-        if request.param != "openmpi5":
-            raise
-        pytest.skip(f"Open MPI 5 is not tried: {error}")
+    return install_mpi(request.param)
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """MPIJobs as our engine's API server takes them, beside the definition that clusters have."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import yaml
 from tessera.model.definitions import load_definitions, load_local_definitions
 from tests.contract.waiting import eventually
 from tests.mpi.jobs import MpiJobs, an_mpi_job
+from tests.mpi.kubeflow import kubeflow_file
 
 ROOT = Path(__file__).parents[2]
-KUBEFLOW = Path(os.environ.get("TESSERA_KUBEFLOW") or ROOT.parent / "shared" / "kubeflow")
-"""Where a copy of Kubeflow's own definition lies, if there is one."""
 COMPARED = ("type", "format", "enum", "default", "required", "x-kubernetes-list-type", "x-kubernetes-list-map-keys")
 
 NOT_FILLED_IN = ".spec.sshAuthMountPath: default"
@@ -22,10 +20,7 @@ NOT_FILLED_IN = ".spec.sshAuthMountPath: default"
 
 
 def kubeflows(name: str) -> Any:
-    path = KUBEFLOW / name
-    if not path.exists():
-        pytest.skip(f"{path} is not there: nothing to compare with")
-    return yaml.safe_load(path.read_text())
+    return yaml.safe_load(kubeflow_file(name).read_text())
 
 
 def differences(ours: Any, theirs: Any, path: str) -> list[str]:

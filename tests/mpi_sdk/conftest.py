@@ -4,7 +4,6 @@ That CRD is not part of this project. It is found in the directory that `TESSERA
 `shared/kubeflow` beside the repository; where it is not, the tests that need it skip and say so.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import uuid4
@@ -19,10 +18,9 @@ from testbed.fixtures import NewCluster, clusters, require_testbed
 from tests.contract.command_line import CommandLine
 from tests.contract.waiting import eventually
 from tests.embedded.whole_engine import WholeEngine
-from tests.repository.files import ROOT
+from tests.mpi.kubeflow import kubeflow_file
 
 TIMEOUT_S = 120
-KUBEFLOW = Path(os.environ.get("TESSERA_KUBEFLOW") or ROOT.parent / "shared" / "kubeflow")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -46,17 +44,14 @@ new_cluster = pytest.fixture(scope="package")(clusters)
 
 @pytest.fixture(scope="package")
 def server(new_cluster: NewCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    if not (KUBEFLOW / "mpijob-crd.yaml").exists():
-        pytest.skip(
-            f"the MPI operator's CRD is not in {KUBEFLOW}: manifests are not checked by it; set TESSERA_KUBEFLOW"
-        )
+    definition = kubeflow_file("mpijob-crd.yaml")
     cluster: Cluster = new_cluster(node=True)
     kubectl = CommandLine(cluster.programs["kubectl"], cluster.kubeconfig, tmp_path_factory.mktemp("cache"))
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("KUBECONFIG", str(cluster.kubeconfig))
         with pytest.raises(ApiException) as before:
             MPIJob("train", image="mpi").create()
-        kubectl("apply", "--server-side", "-f", str(KUBEFLOW / "mpijob-crd.yaml"))
+        kubectl("apply", "--server-side", "-f", str(definition))
         accepted = "jsonpath={.status.acceptedNames.kind}"
         eventually(lambda: kubectl("get", "crd", "mpijobs.kubeflow.org", "-o", accepted) == "MPIJob")
         eventually(are_served)

@@ -12,7 +12,8 @@ from kubernetes.client.exceptions import ApiException
 from openshift_ai_sdk.training import MPIJob, ResourceRequirements
 from tests.contract.command_line import CommandLine
 from tests.contract.waiting import eventually
-from tests.mpi_sdk.conftest import KUBEFLOW, Server
+from tests.mpi.kubeflow import kubeflow_file
+from tests.mpi_sdk.conftest import Server
 
 ADVANCED: dict[str, Any] = {
     "workers": 8,
@@ -71,7 +72,7 @@ def test_what_the_sdk_writes_is_taken_and_kept_whole(kubectl: CommandLine, setti
 
 
 def test_the_operators_own_example_goes_there_and_comes_back(kubectl: CommandLine):
-    text = (KUBEFLOW / "mpijob-pi.yaml").read_text()
+    text = kubeflow_file("mpijob-pi.yaml").read_text()
     assert yaml.safe_load(MPIJob.from_yaml(text).to_yaml()) == yaml.safe_load(text)
     job = MPIJob.from_yaml(text)
     job.namespace = "lab"

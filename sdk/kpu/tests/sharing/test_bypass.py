@@ -65,7 +65,9 @@ def test_a_call_that_failed_after_its_tensor_was_given_back_leaves_nothing(pair,
     assert pair.client._lender._lending.allowance.used == 0
 
 
-def test_a_call_that_failed_when_the_server_had_let_go_of_what_it_gave_back_leaves_nothing(pair, eventually):
+@pytest.fixture
+def given_back(pair, eventually):
+    """A call, what was sent in it, and what the server gave back of it and has let go of since."""
     call, at_server = _calls(pair)
     sent = _tensor()
     raw = at_server.accept(_metadata(sent, _offered(call, sent)), MIB)
@@ -74,20 +76,19 @@ def test_a_call_that_failed_when_the_server_had_let_go_of_what_it_gave_back_leav
     gc.collect()
     loan = pair.client._lender._lending.find(int(back["shared.region"]))
     eventually(lambda: not loan.out)
-    call.failed()
+    return call, sent, back
+
+
+def test_a_call_that_failed_when_the_server_had_let_go_of_what_it_gave_back_leaves_nothing(
+    pair, given_back, eventually
+):
+    given_back[0].failed()
     eventually(lambda: pair.server._borrowing.mapped_bytes == 0)
     assert pair.client._lender._lending.allowance.used == 0
 
 
-def test_what_comes_back_is_held_even_if_the_server_lets_go_of_it_first(pair, eventually):
-    call, at_server = _calls(pair)
-    sent = _tensor()
-    raw = at_server.accept(_metadata(sent, _offered(call, sent)), MIB)
-    back = _offered(at_server, Taken(sent.description, raw, copied=False))
-    del raw
-    gc.collect()
-    loan = pair.client._lender._lending.find(int(back["shared.region"]))
-    eventually(lambda: not loan.out)
+def test_what_comes_back_is_held_even_if_the_server_lets_go_of_it_first(pair, given_back):
+    call, sent, back = given_back
     held = call.accept(_metadata(sent, back), MIB)
     another, _ = _calls(pair)
     assert _offered(another, _tensor(seed=1))["shared.region"] != back["shared.region"]
