@@ -72,6 +72,7 @@ async def test_nothing_is_judged_by_half_of_what_there_is(engine: Engine, api: C
             assert witness.outcomes == []
             witness.before_pods.set()
             assert (await life.phase("Bound"))["podName"] == "web"
+            await until(lambda: witness.outcomes)  # who wrote hears of it after who reads
             assert witness.outcomes == ["landed"]
 
 
