@@ -8,10 +8,14 @@ import ctypes
 from ctypes import byref, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from pathlib import Path
 
+from .driver_structures import Part
+
 KERNELS = Path(__file__).with_name("kernels.ptx")
 MULTIPROCESSORS = 16
 NON_BLOCKING = 1
 WITHOUT_TIMING = 2
+ALL_MULTIPROCESSORS = 1
+WITH_DEFAULT_STREAM = 1
 BLOCK_THREADS = 128
 
 
@@ -28,8 +32,11 @@ class Driver:
         self.library = ctypes.CDLL("libcuda.so.1")
         self.context = c_void_p()
         self.call("cuInit", 0)
-        self.call("cuDevicePrimaryCtxRetain", byref(self.context), 0)
+        self.open()
         self.enter()
+
+    def open(self) -> None:
+        self.call("cuDevicePrimaryCtxRetain", byref(self.context), 0)
 
     def enter(self) -> None:
         """In a thread of its own, before anything else."""
@@ -78,6 +85,17 @@ class Driver:
         function = c_void_p()
         self.call("cuModuleGetFunction", byref(function), module, name.encode())
         return function
+
+
+class GreenDriver(Driver):
+    """In a green context that has the whole card."""
+
+    def open(self) -> None:
+        part, description, green = Part(), c_void_p(), c_void_p()
+        self.call("cuDeviceGetDevResource", 0, byref(part), ALL_MULTIPROCESSORS)
+        self.call("cuDevResourceGenerateDesc", byref(description), byref(part), 1)
+        self.call("cuGreenCtxCreate", byref(green), description, 0, WITH_DEFAULT_STREAM)
+        self.call("cuCtxFromGreenCtx", byref(self.context), green)
 
 
 class Launch:

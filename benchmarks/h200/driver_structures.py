@@ -41,6 +41,12 @@ class Array3dShape(ctypes.Structure):
     )  # fmt: skip
 
 
+class Part(ctypes.Structure):
+    """CUdevResource: the multiprocessors of a device, or some of them."""
+
+    _fields_ = (("type", c_int), ("rest", ctypes.c_ubyte * 252))
+
+
 class Copy2d(ctypes.Structure):
     """CUDA_MEMCPY2D."""
 

@@ -4,20 +4,31 @@ All by the driver, because each framework uses few of them; one by the runtime l
 """
 
 import ctypes
+import os
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import byref, c_size_t, c_uint64, c_ulonglong, c_void_p
 from glob import glob
 from typing import Any
 
-from .driver import Driver
-from .driver_structures import Access, Array3dShape, ArrayShape, Copy2d, HandleProperties, Location, PoolProperties
+from .driver import Driver, GreenDriver
+from .driver_structures import (
+    Access,
+    Array3dShape,
+    ArrayShape,
+    Copy2d,
+    HandleProperties,
+    Location,
+    PoolProperties,
+)
 
 BLOCK_MIB = 256
 BLOCK = BLOCK_MIB << 20
 WANTED_BLOCKS = 48
 PINNED, DEVICE = 1, 1
 READ_WRITE = 3
+POSIX_FILE = 1
 ATTACH_GLOBAL = 1
 HOST_MEMORY, ARRAY_MEMORY = 1, 3
 FLOAT, FLOAT_BYTES = 0x20, 4
@@ -30,6 +41,9 @@ PATTERN = 0xA5
 
 class Way:
     """Blocks that are addresses, taken and given back by two entries of the driver; other ways differ in a method."""
+
+    opened = Driver
+    """How the process comes by a context."""
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
@@ -71,6 +85,24 @@ class Way:
         """After everything was given back."""
 
 
+class InGreenContext(Way):
+    """The primary context comes with the green one, and no entry says so."""
+
+    opened = GreenDriver
+
+
+class FreedInStream(Way):
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
+        self._stream = driver.stream()
+
+    def give_back(self, block: c_uint64) -> None:
+        self.driver.call("cuMemFreeAsync", block, self._stream)
+
+    def finish(self) -> None:
+        self.driver.call("cuStreamSynchronize", self._stream)
+
+
 class Pitched(Way):
     def take(self) -> c_uint64 | None:
         pointer, pitch = c_uint64(), c_size_t()
@@ -109,25 +141,69 @@ class Runtime(Way):
 class Handles(Way):
     """Physical memory by handle, mapped to an address."""
 
-    def take(self) -> tuple[c_ulonglong, c_uint64] | None:
-        handle, address, location = c_ulonglong(), c_uint64(), Location(DEVICE, 0)
-        properties = HandleProperties(type=PINNED, location=location)
-        size = c_size_t(BLOCK)
-        if self.driver.try_call("cuMemCreate", byref(handle), size, byref(properties), c_ulonglong(0)):
-            return None
+    handle_types = 0
+
+    def take(self) -> Any | None:
+        handle = self.create()
+        return None if handle is None else (handle, self.map(handle))
+
+    def create(self) -> c_ulonglong | None:
+        handle = c_ulonglong()
+        properties = HandleProperties(PINNED, self.handle_types, Location(DEVICE, 0))
+        code = self.driver.try_call("cuMemCreate", byref(handle), c_size_t(BLOCK), byref(properties), c_ulonglong(0))
+        return None if code else handle
+
+    def map(self, handle: c_ulonglong) -> c_uint64:
+        address, size = c_uint64(), c_size_t(BLOCK)
         self.driver.call("cuMemAddressReserve", byref(address), size, c_size_t(0), c_uint64(0), c_ulonglong(0))
         self.driver.call("cuMemMap", address, size, c_size_t(0), handle, c_ulonglong(0))
-        self.driver.call("cuMemSetAccess", address, size, byref(Access(location, READ_WRITE)), c_size_t(1))
-        return handle, address
+        self.driver.call("cuMemSetAccess", address, size, byref(Access(Location(DEVICE, 0), READ_WRITE)), c_size_t(1))
+        return address
 
-    def address(self, block: tuple[c_ulonglong, c_uint64]) -> c_uint64:
-        return block[1]
-
-    def give_back(self, block: tuple[c_ulonglong, c_uint64]) -> None:
-        handle, address = block
+    def unmap(self, handle: c_ulonglong, address: c_uint64) -> None:
         self.driver.call("cuMemUnmap", address, c_size_t(BLOCK))
         self.driver.call("cuMemAddressFree", address, c_size_t(BLOCK))
         self.driver.call("cuMemRelease", handle)
+
+    def address(self, block: Any) -> c_uint64:
+        return block[1]
+
+    def give_back(self, block: Any) -> None:
+        self.unmap(*block)
+
+
+class Files(Handles):
+    """Exported memory by handle, of which nothing but the file is kept."""
+
+    handle_types = POSIX_FILE
+
+    def take(self) -> int | None:
+        handle, file = self.create(), ctypes.c_int()
+        if handle is None:
+            return None
+        self.driver.call("cuMemExportToShareableHandle", byref(file), handle, POSIX_FILE, c_ulonglong(0))
+        self.driver.call("cuMemRelease", handle)
+        return file.value
+
+    def write(self, block: int, value: int) -> None:
+        with self._imported(block) as mapped:
+            super().write(mapped, value)
+
+    def read(self, block: int) -> int:
+        with self._imported(block) as mapped:
+            return super().read(mapped)
+
+    def give_back(self, block: int) -> None:
+        os.close(block)
+
+    @contextmanager
+    def _imported(self, file: int) -> Iterator[tuple[c_ulonglong, c_uint64]]:
+        handle = c_ulonglong()
+        self.driver.call("cuMemImportFromShareableHandle", byref(handle), c_void_p(file), POSIX_FILE)
+        mapped = handle, self.map(handle)
+        yield mapped
+        self.driver.synchronize()
+        self.unmap(*mapped)
 
 
 class DefaultPool(Way):
@@ -153,11 +229,8 @@ class DefaultPool(Way):
         self.driver.call("cuMemPoolTrimTo", self._pool, TRIM_TO_NOTHING)
 
 
-class OwnPool(DefaultPool):
-    def __init__(self, driver: Driver) -> None:
-        super().__init__(driver)
-        properties = PoolProperties(type=PINNED, location=Location(DEVICE, 0))
-        driver.call("cuMemPoolCreate", byref(self._pool), byref(properties))
+class PoolByHandle(DefaultPool):
+    """The device's own pool, asked as if it were one of the program's."""
 
     def take(self) -> c_uint64 | None:
         pointer = c_uint64()
@@ -165,6 +238,21 @@ class OwnPool(DefaultPool):
             "cuMemAllocFromPoolAsync", byref(pointer), c_size_t(BLOCK), self._pool, self._stream
         )
         return None if code else pointer
+
+
+class PoolByLocation(PoolByHandle):
+    """The same pool, by the entry that came with CUDA 13."""
+
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
+        driver.call("cuMemGetDefaultMemPool", byref(self._pool), byref(Location(DEVICE, 0)), PINNED)
+
+
+class OwnPool(PoolByHandle):
+    def __init__(self, driver: Driver) -> None:
+        super().__init__(driver)
+        properties = PoolProperties(type=PINNED, location=Location(DEVICE, 0))
+        driver.call("cuMemPoolCreate", byref(self._pool), byref(properties))
 
 
 class GraphNodes(DefaultPool):
@@ -256,7 +344,7 @@ class Mipmaps(Arrays):
         self.driver.call("cuMipmappedArrayDestroy", block)
 
 
-WAYS: dict[str, Callable[[Driver], Way]] = {
+WAYS: dict[str, type[Way]] = {
     "cuMemAlloc": Way,
     "cudaMalloc": Runtime,
     "cuMemAllocPitch": Pitched,
@@ -267,6 +355,11 @@ WAYS: dict[str, Callable[[Driver], Way]] = {
     "graph memory nodes": GraphNodes,
     "cuArrayCreate": Arrays,
     "cuMipmappedArrayCreate": Mipmaps,
+    "cuMemCreate, kept by its file alone": Files,
+    "the device's pool by its handle": PoolByHandle,
+    "the device's pool by its location": PoolByLocation,
+    "cuMemAlloc, freed in a stream": FreedInStream,
+    "cuMemAlloc in a green context": InGreenContext,
 }
 
 

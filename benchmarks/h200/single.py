@@ -203,7 +203,7 @@ def judge(found: Capped) -> tuple[str, bool | None]:
 
 
 def measure_processes(bench: Bench) -> list[Row]:
-    """Two processes of one container have one share between them."""
+    """Two processes of one container have one share between them, of what they do together without a cap."""
     tenant = bench.tenant("processes")
     tenant.limit()
     with bench.work("fma", tenant) as one, bench.work("fma", tenant) as other:
@@ -213,8 +213,8 @@ def measure_processes(bench: Bench) -> list[Row]:
         free, phases = measure_caps(bench, [one, other], tenant, "two processes", CAPS)
     rows = [Row("fma, two processes of one tenant", ours=f"no limit: together {percent(free / alone)} of one alone")]
     for cap in CAPS:
-        share = phases[cap]["rate"] / alone
-        ours = f"together {percent(share)} of one alone, NVML {figure(phases[cap]['nvml'], 0)}"
+        share = phases[cap]["rate"] / free
+        ours = f"together {percent(share)}, NVML {figure(phases[cap]['nvml'], 0)}"
         holds = is_near(share, cap / 100, 2)
         rows.append(Row(f"fma, two processes of one tenant at {cap} %", ours=ours, wanted=f"{cap} ± 2", holds=holds))
     return rows

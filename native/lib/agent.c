@@ -4,6 +4,7 @@
 #include "tessera.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -29,17 +30,27 @@ static int connect_until(int connection, const struct sockaddr_un *address, uint
     return 0;
 }
 
+/* Where a path is too long for an address, the socket is opened as a file and reached through that. */
+static int write_address(struct sockaddr_un *address, const char *path, int *opened) {
+    const size_t room = sizeof address->sun_path;
+    *opened = strlen(path) < room ? -1 : open(path, O_PATH | O_CLOEXEC);
+    if (*opened == -1)
+        return snprintf(address->sun_path, room, "%s", path) < (int)room ? 0 : -1;
+    snprintf(address->sun_path, room, "/proc/self/fd/%d", *opened);
+    return 0;
+}
+
 static int reach(uint64_t until_ms) {
     const char *chosen = getenv(PATH_VARIABLE);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int length = snprintf(address.sun_path, sizeof address.sun_path, "%s", chosen ? chosen : MOUNTED_SOCKET);
-    if (length >= (int)sizeof address.sun_path)
-        return -1;
-    int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int opened, is_written = write_address(&address, chosen ? chosen : MOUNTED_SOCKET, &opened) == 0;
+    int connection = is_written ? socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0) : -1;
     if (connection != -1 && connect_until(connection, &address, until_ms)) {
         close(connection);
-        return -1;
+        connection = -1;
     }
+    if (opened != -1)
+        close(opened);
     return connection;
 }
 

@@ -113,6 +113,15 @@ int blocks_hold(kind_t kind, uint64_t key) {
     return is_there;
 }
 
+void blocks_mark_exported(kind_t kind, uint64_t key) {
+    table_t *table = table_of(key);
+    pthread_mutex_lock(&table->mutex);
+    size_t place = table->room ? place_of(table, kind, key) : 0;
+    if (table->room && table->blocks[place].uses)
+        table->blocks[place].is_exported = 1;
+    pthread_mutex_unlock(&table->mutex);
+}
+
 static int dies_with(const block_t *block, uint64_t owner) {
     return block->uses && block->owner == owner && block->kind != HANDLE && block->kind != MAPPING &&
            block->kind != CONTEXT;

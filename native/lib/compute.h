@@ -15,7 +15,8 @@
 #define MICROSECOND ((int64_t)1000)
 #define MILLISECOND ((int64_t)1000000)
 #define SEGMENT_NS (500 * MICROSECOND)
-#define MOST_LAUNCHES 256        /* in a segment */
+#define MOST_LAUNCHES 256        /* in a segment; less where its stream has less room, but so many at least */
+#define LEAST_LAUNCHES 32
 #define PATIENCE_NS (50 * MILLISECOND)          /* with work under way that does not end */
 #define LIMITS_NS (10 * MILLISECOND)            /* after which they are read again */
 #define SHARING_NS (200 * MILLISECOND)          /* of tenants that share: it should not change with every pause */
@@ -98,8 +99,10 @@ int tenant_has_rivals(const tenancy_t *tenancy, int64_t t);
 /* Whether it would use its time and cannot yet, because it is or was another's turn. */
 int tenant_is_kept_waiting(card_file_t *file, const card_tenant_t *tenant, int64_t t);
 
-/* Whether one that goes before this one uses the card. */
+/* Whether one that goes before this one uses the card; whether there is one that this one goes before, and that must
+   know how long its work is under way. */
 int tenant_must_yield(const tenancy_t *tenancy, int64_t t);
+int tenant_goes_first(const tenancy_t *tenancy, int64_t t);
 
 /* ---- budgets.c ---- */
 
@@ -134,21 +137,29 @@ void turn_announce_end(tenancy_t *tenancy);
 /* Wait until the bell rings, at most `ns`. */
 void turn_await(tenancy_t *tenancy, uint32_t heard, int64_t ns);
 
-/* ---- segments.c, lanes.c: launches that are measured together, stream by stream ---- */
+/* ---- segments.c, lanes.c, depth.c: launches that are measured together, stream by stream ---- */
 
 #define MOST_PARTS 8
 #define LANE_SEGMENTS 32
+#define LANE_MARKS 8
 
 typedef struct {
     CUevent begin, end;
-    int64_t opened_ns, closed_ns;       /* of the host, when the events were recorded */
+    int64_t opened_ns, closed_ns;       /* of the host, before the events were recorded */
+    int64_t opened_by_ns, closed_by_ns; /* and after: a busy host may have taken its time in between */
     int64_t expected_ns;
-    int launches;
+    int launches, room;         /* those it has, and may have */
     int passed;                 /* launches before it that no segment has */
     part_t parts[MOST_PARTS];
     int part_count;
     uint8_t is_measured, is_first, is_sampled;  /* has events; has a launch of unknown cost; was held back before */
 } segment_t;
+
+/* An event behind launches that no segment has. */
+typedef struct {
+    CUevent event;
+    int launches;
+} mark_t;
 
 /* The clock of a context's events, and how it maps to the host's. */
 typedef struct {
@@ -168,6 +179,9 @@ typedef struct lane {
     int is_open;
     int pending;                /* launches whose end was not seen yet */
     int passed;                 /* of them, those that went by since the last segment */
+    int unmarked;               /* of these, those that no mark is behind */
+    mark_t marks[LANE_MARKS];
+    unsigned int newest_mark, oldest_mark;
     int is_launching;           /* a launch is on its way that its own thread closes the segment after */
     int64_t left_ns, until_ns;  /* the open segment takes launches as long as both last */
     int64_t used_ns;            /* last, for finding one to give to another stream */
@@ -216,12 +230,19 @@ lane_t *lane_of(gate_t *gate, CUstream stream, CUcontext context);
 /* End what is measured, but for launches that are on their way. */
 void lanes_close_segments(gate_t *gate, int64_t t);
 
-/* Whether an event and so many launches have room in the stream. Where they have not, the event would wait for the
-   card with the mutex held, and whoever could make the card go on might wait for that. In the thread that launches. */
+/* Whether an event and so many launches have room in the stream, and how many launches a segment may have there. Where
+   there is no room, the event would wait for the card with the mutex held, and whoever could make the card go on might
+   wait for that. In the thread that launches. */
 int lane_has_room(lane_t *lane, int launches);
+int lane_room(const lane_t *lane);
 
-/* A launch goes by on the lane, and is not measured. */
+/* A launch goes by on the lane, and is not measured. Before it does. */
 void lane_pass(lane_t *lane);
+
+/* What went by belongs to the segment from now on, and is over with it; or belongs to none again. */
+void lane_hand_passed_to(lane_t *lane, segment_t *segment);
+void lane_take_passed_from(lane_t *lane, segment_t *segment);
+void marks_destroy(lane_t *lane);
 
 /* Threads must look for their lane anew. */
 void lanes_forget(void);

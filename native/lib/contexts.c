@@ -79,16 +79,13 @@ static int end_context(birth_t *birth, CUresult result, CUcontext context) {
         region_give_back(birth->card, birth->reserved);
         return is_refused ? -1 : 0;
     }
-    blocks_put((block_t){(uint64_t)(uintptr_t)context, birth->reserved, 0, 1, (int8_t)birth->card, CONTEXT});
+    blocks_put(block_of((uint64_t)(uintptr_t)context, birth->reserved, 0, birth->card, CONTEXT));
     upkeep_begin(birth->card);
     return 0;
 }
 
 static void give_back_owned(const block_t *block) {
-    if (block->kind == IMPORT)
-        upkeep_forget_import(block->card, block->bytes);
-    else
-        give_back_block(block->card, block->bytes);
+    give_back_block(block->card, block->bytes);
 }
 
 static void end_charge_of(CUcontext context) {
@@ -114,7 +111,7 @@ static void adopt(CUcontext context, int card) {
         bytes = known ? known : GUESSED_BYTES;
         region_add(card, bytes);
     }
-    blocks_put((block_t){(uint64_t)(uintptr_t)context, bytes, 0, 1, (int8_t)card, CONTEXT});
+    blocks_put(block_of((uint64_t)(uintptr_t)context, bytes, 0, card, CONTEXT));
     upkeep_begin(card);
 }
 

@@ -153,3 +153,37 @@ FOR_BOTH_DEFAULTS(PLANE_NOW, cuMemcpy2D_v2)
 FOR_BOTH_DEFAULTS(PLANE_NOW, cuMemcpy2DUnaligned_v2)
 FOR_BOTH_STREAMS(BOX, cuMemcpy3DAsync_v2)
 FOR_BOTH_DEFAULTS(BOX_NOW, cuMemcpy3D_v2)
+
+/* ---- in batches ----------------------------------------------------------------------------------------------- */
+
+/* What the first copy is, all of a batch are taken to be. */
+static int is_batch_within(const CUdeviceptr *to, const CUdeviceptr *from, size_t count) {
+    return to && from && count && is_of_card(*to) && is_of_card(*from);
+}
+
+static uint64_t batch_bytes(const size_t *bytes, size_t count) {
+    uint64_t sum = 0;
+    for (size_t one = 0; bytes && one < count; one++)
+        sum += bytes[one];
+    return sum;
+}
+
+#define BATCH to, from, bytes, count, manners, firsts, manner_count
+#define BATCH_PARAMETERS                                                                                               \
+    CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count, void *manners, size_t *firsts, size_t manner_count
+
+#define BATCH_COPY_BODY(name, stream, call)                                                                            \
+    PAID_IF(is_batch_within(to, from, count), stream, name, batch_bytes(bytes, count), call, ASIDE(stream, call))
+
+#define FIRST_BATCH_COPY(name, stream_of)                                                                              \
+    CUresult name(BATCH_PARAMETERS, size_t *failed, CUstream stream) {                                                 \
+        BATCH_COPY_BODY(name, stream_of(stream), CALL(name, BATCH, failed, stream));                                   \
+    }
+
+#define BATCH_COPY(name, stream_of)                                                                                    \
+    CUresult name(BATCH_PARAMETERS, CUstream stream) {                                                                 \
+        BATCH_COPY_BODY(name, stream_of(stream), CALL(name, BATCH, stream));                                           \
+    }
+
+FOR_BOTH_STREAMS(FIRST_BATCH_COPY, cuMemcpyBatchAsync)
+FOR_BOTH_STREAMS(BATCH_COPY, cuMemcpyBatchAsync_v2)

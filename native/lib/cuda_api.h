@@ -5,6 +5,7 @@
 #ifndef TESSERA_CUDA_API_H
 #define TESSERA_CUDA_API_H
 
+#include "../graph_types.h"
 #include "../nvml_types.h"
 
 #include <stddef.h>
@@ -42,6 +43,7 @@ typedef struct {
     unsigned char bytes[16];
 } CUuuid;
 
+#define EVENT_WITHOUT_TIME 2
 #define LOCATION_DEVICE 1
 typedef struct {
     int type, id;
@@ -129,7 +131,9 @@ typedef struct {
 API CUresult cuInit(unsigned int flags);
 API CUresult cuGetProcAddress(const char *name, void **entry, int version, uint64_t flags);
 API CUresult cuGetProcAddress_v2(const char *name, void **entry, int version, uint64_t flags, int *status);
+API CUresult cuDeviceTotalMem(unsigned int *bytes, CUdevice device);
 API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device);
+API CUresult cuMemGetInfo(unsigned int *free_bytes, unsigned int *total_bytes);
 API CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device);
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device);
@@ -154,6 +158,8 @@ CUresult cuCtxGetDevice(CUdevice *device);
 
 API CUresult cuMemAlloc(CUdeviceptr_v1 *pointer, unsigned int bytes);
 API CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes);
+API CUresult cuMemAllocPitch(CUdeviceptr_v1 *pointer, unsigned int *pitch, unsigned int width, unsigned int height,
+                             unsigned int element);
 API CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned int element);
 API CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned int flags);
 API CUresult cuMemFree(CUdeviceptr_v1 pointer);
@@ -192,9 +198,10 @@ API CUresult cuMemUnmap(CUdeviceptr address, size_t bytes);
 CUresult cuMemGetAddressRange_v2(CUdeviceptr *begin, size_t *bytes, CUdeviceptr pointer);
 CUresult cuMemFreeHost(void *pointer);
 
+API CUresult cuMemExportToShareableHandle(void *exported, CUmemGenericAllocationHandle handle, int type,
+                                          unsigned long long flags);
 API CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *exported, int type);
-API CUresult cuMemPoolImportPointer(CUdeviceptr *pointer, CUmemoryPool pool, void *exported);
-API CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *pointer, CUipcMemHandle handle, unsigned int flags);
+API CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr pointer);
 API CUresult cuIpcCloseMemHandle(CUdeviceptr pointer);
 
 API CUresult cuModuleLoad(CUmodule *module, const char *path);
@@ -209,8 +216,8 @@ API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, int *ji
 API CUresult cuGraphInstantiate(CUgraphExec *made, CUgraph graph, CUgraphNode *failed, char *log, size_t room);
 API CUresult cuGraphInstantiate_v2(CUgraphExec *made, CUgraph graph, CUgraphNode *failed, char *log, size_t room);
 API CUresult cuGraphInstantiateWithFlags(CUgraphExec *made, CUgraph graph, unsigned long long flags);
-API CUresult cuGraphInstantiateWithParams(CUgraphExec *made, CUgraph graph, void *wish);
-API CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *made, CUgraph graph, void *wish);
+API CUresult cuGraphInstantiateWithParams(CUgraphExec *made, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *wish);
+API CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *made, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *wish);
 API CUresult cuGraphExecDestroy(CUgraphExec graph);
 API CUresult cuGraphUpload(CUgraphExec graph, CUstream stream);
 API CUresult cuGraphUpload_ptsz(CUgraphExec graph, CUstream stream);

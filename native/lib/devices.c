@@ -115,13 +115,13 @@ int position_of_card(int card) {
     unsigned int index;
     if (find_handle(card, &device) || real.nvmlDeviceGetIndex == NULL ||
         real.nvmlDeviceGetIndex(device, &index) != NVML_SUCCESS)
-        return -1;
+        return NO_PLACE;
     return (int)index;
 }
 
 /* ---- numbers of the host -------------------------------------------------------------------------------------- */
 
-static int uuid_of_minor(unsigned int minor, unsigned int count, char *uuid, unsigned int room) {
+static int uuid_of_minor(unsigned long minor, unsigned int count, char *uuid, unsigned int room) {
     nvmlDevice_t device;
     unsigned int found;
     for (unsigned int index = 0; index < count; index++)
@@ -131,10 +131,11 @@ static int uuid_of_minor(unsigned int minor, unsigned int count, char *uuid, uns
     return -1;
 }
 
-/* Only numbers, and one of them too large for the cards that are here: otherwise the list is as it should be. */
+/* Only numbers, and one of them too large for the cards that are here: otherwise the list is as it should be. A
+   negative one ends it. */
 static int is_of_host(const char *list, unsigned int count) {
     int is_beyond = 0;
-    for (const char *entry = list; *entry != '\0';) {
+    for (const char *entry = list; *entry != '\0' && *entry != '-';) {
         char *end;
         if (*entry < '0' || *entry > '9')
             return 0;
@@ -159,8 +160,9 @@ void translate_visible_devices(void) {
         real.nvmlDeviceGetMinorNumber == NULL || real.nvmlDeviceGetHandleByIndex_v2 == NULL ||
         real.nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS || !is_of_host(list, count))
         return;
-    for (const char *entry = list; *entry != '\0'; entry += strspn(entry, "0123456789"), entry += *entry == ',') {
-        if (uuid_of_minor((unsigned int)strtoul(entry, NULL, 10), count, uuid, sizeof uuid))
+    for (const char *entry = list; *entry != '\0' && *entry != '-';
+         entry += strspn(entry, "0123456789"), entry += *entry == ',') {
+        if (uuid_of_minor(strtoul(entry, NULL, 10), count, uuid, sizeof uuid))
             return;
         length += (size_t)snprintf(translated + length, sizeof translated - length, "%s%s", length ? "," : "", uuid);
     }

@@ -8,7 +8,9 @@
     ENTRY(cuInit)                                                                                                      \
     ENTRY(cuGetProcAddress)                                                                                            \
     ENTRY(cuGetProcAddress_v2)                                                                                         \
+    ENTRY(cuDeviceTotalMem)                                                                                            \
     ENTRY(cuDeviceTotalMem_v2)                                                                                         \
+    ENTRY(cuMemGetInfo)                                                                                                \
     ENTRY(cuMemGetInfo_v2)                                                                                             \
     ENTRY(cuDevicePrimaryCtxRetain)                                                                                    \
     ENTRY(cuDevicePrimaryCtxRelease)                                                                                   \
@@ -25,6 +27,7 @@
     ENTRY(cuCtxSetLimit)                                                                                               \
     ENTRY(cuMemAlloc)                                                                                                  \
     ENTRY(cuMemAlloc_v2)                                                                                               \
+    ENTRY(cuMemAllocPitch)                                                                                             \
     ENTRY(cuMemAllocPitch_v2)                                                                                          \
     ENTRY(cuMemAllocManaged)                                                                                           \
     ENTRY(cuMemFree)                                                                                                   \
@@ -54,9 +57,9 @@
     ENTRY(cuMemRetainAllocationHandle)                                                                                 \
     ENTRY(cuMemMap)                                                                                                    \
     ENTRY(cuMemUnmap)                                                                                                  \
+    ENTRY(cuMemExportToShareableHandle)                                                                                \
     ENTRY(cuMemImportFromShareableHandle)                                                                              \
-    ENTRY(cuMemPoolImportPointer)                                                                                      \
-    ENTRY(cuIpcOpenMemHandle_v2)                                                                                       \
+    ENTRY(cuIpcGetMemHandle)                                                                                           \
     ENTRY(cuIpcCloseMemHandle)                                                                                         \
     ENTRY(cuModuleLoad)                                                                                                \
     ENTRY(cuModuleLoadData)                                                                                            \

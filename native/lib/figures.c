@@ -22,12 +22,12 @@ static _Atomic uint64_t *own_bytes(int card) {
 
 static uint64_t sum_of(int card) {
     uint64_t sum = 0;
-    uint32_t used = atomic_load(&region_here.file->slots_used);
+    uint32_t used = region_slot_count();
     if (card >= REGION_CARDS)
         return atomic_load(own_bytes(card));
     for (uint32_t slot = 0; slot < used; slot++)
         sum += atomic_load(&region_here.file->slots[slot].bytes[card]);
-    return sum;
+    return sum + atomic_load(&region_here.file->cards[card].unclaimed_bytes);
 }
 
 /* ---- taking and giving back ----------------------------------------------------------------------------------- */
@@ -110,12 +110,17 @@ int region_is_over(int card, uint64_t cap) {
     return sum_of(card) > cap;
 }
 
-int region_holders(int card, holder_t *holders, int room) {
+static uint64_t held_in(const region_slot_t *slot, int card) {
+    return card == NO_CARD || card >= REGION_CARDS ? 0 : atomic_load(&slot->bytes[card]);
+}
+
+int region_holders(int card, int beside, holder_t *holders, int room) {
     int count = 0;
     bury_if_due();
-    for (int slot = 0; card < REGION_CARDS && slot < (int)atomic_load(&region_here.file->slots_used); slot++) {
+    for (int slot = 0; slot < (int)region_slot_count(); slot++) {
         const region_slot_t *one = &region_here.file->slots[slot];
-        holder_t holder = {(uint32_t)one->pid, (uint32_t)one->host_pid, one->bytes[card]};
+        uint64_t bytes = held_in(one, card) + held_in(one, beside);
+        holder_t holder = {(uint32_t)one->pid, (uint32_t)one->host_pid, bytes};
         if (holder.pid == 0 || holder.bytes == 0)
             continue;
         if (count < room)

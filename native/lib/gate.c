@@ -1,7 +1,7 @@
 /* The gate before a card: who must ask, and what is asked before a launch and after it.
 
-   A launch on a card without a share or a priority goes by. One within an open segment goes by with a look at the
-   clock; the others wait for the share (waiting.c). */
+   A launch on a card without a share or a priority goes by, unless there is somebody whom it goes before. One within an
+   open segment goes by with a look at the clock; the others wait for the share (waiting.c). */
 #define _GNU_SOURCE
 #include "compute.h"
 
@@ -74,7 +74,7 @@ int gate_refresh(gate_t *gate, int64_t t) {
     atomic_store(&own->active_ns, (uint64_t)t);
     atomic_store(&region_figures(gate->card)->share_percent, (uint64_t)limit.share_percent);
     atomic_store(&region_figures(gate->card)->launched_ms, (uint64_t)(t / MILLISECOND));
-    atomic_store(&gate->is_asked, gate->share != 0 || limit.priority != 0);
+    atomic_store(&gate->is_asked, gate->share != 0 || limit.priority != 0 || tenant_goes_first(&gate->tenancy, t));
     return atomic_load(&gate->is_asked);
 }
 
@@ -154,8 +154,9 @@ lane_t *gate_enter(CUstream stream, launched_t kind, const void *what, uint64_t 
         return NULL;
     }
     int64_t t = now_ns();
+    const segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
     int is_within = lane->is_open && t < lane->until_ns && cost->seen && lane->left_ns >= (int64_t)cost->ns &&
-                    lane->segments[lane->head % LANE_SEGMENTS].launches < MOST_LAUNCHES;
+                    segment->launches < segment->room;
     int is_measured = is_within || gate_wait(lane, cost, t), is_to_close = 0;
     if (is_measured) {
         segment_add(lane, cost, is_within ? t : now_ns());

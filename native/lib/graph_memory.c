@@ -158,9 +158,6 @@ INSTANTIATE(cuGraphInstantiate_v2, (CUgraphExec *made, CUgraph graph, CUgraphNod
             made, graph, failed, log, room)
 INSTANTIATE(cuGraphInstantiateWithFlags, (CUgraphExec *made, CUgraph graph, unsigned long long flags), made, graph,
             flags)
-INSTANTIATE(cuGraphInstantiateWithParams, (CUgraphExec *made, CUgraph graph, void *wish), made, graph, wish)
-INSTANTIATE(cuGraphInstantiateWithParams_ptsz, (CUgraphExec *made, CUgraph graph, void *wish), made, graph, wish)
-
 CUresult cuGraphExecDestroy(CUgraphExec graph) {
     if (atomic_load(&needs_known)) {
         pthread_mutex_lock(&graphs.mutex);
@@ -258,3 +255,35 @@ CUresult end_graph_launch(CUgraphExec graph, CUresult result) {
 
 UPLOAD(cuGraphUpload)
 UPLOAD(cuGraphUpload_ptsz)
+
+/* An upload that is to come with it is made after it, so that its memory is charged before the driver takes it. */
+static int set_upload_apart(CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *wish) {
+    graph_need_t needs[MOST_NEEDS];
+    if (wish == NULL || !(wish->flags & UPLOAD_WITH_IT) || count_graph_needs(graph, needs, MOST_NEEDS) == 0)
+        return 0;
+    wish->flags &= ~UPLOAD_WITH_IT;
+    return 1;
+}
+
+typedef CUresult upload_t(CUgraphExec graph, CUstream stream);
+
+static CUresult upload_after(CUresult result, const CUgraphExec *made, CUDA_GRAPH_INSTANTIATE_PARAMS *wish,
+                             upload_t *upload) {
+    wish->flags |= UPLOAD_WITH_IT;
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = upload(*made, wish->upload);
+    if (result != CUDA_SUCCESS)
+        cuGraphExecDestroy(*made);
+    return result;
+}
+
+#define INSTANTIATE_AS_WISHED(name, upload_by)                                                                         \
+    CUresult name(CUgraphExec *made, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *wish) {                             \
+        int is_apart = set_upload_apart(graph, wish);                                                                  \
+        CUresult result = learn_needs(CALL(name, made, graph, wish), made, graph);                                     \
+        return is_apart ? upload_after(result, made, wish, upload_by) : result;                                        \
+    }
+
+INSTANTIATE_AS_WISHED(cuGraphInstantiateWithParams, cuGraphUpload)
+INSTANTIATE_AS_WISHED(cuGraphInstantiateWithParams_ptsz, cuGraphUpload_ptsz)

@@ -1,7 +1,10 @@
 /* Memory by handle (cuMemCreate). It belongs to the card that the request names, whatever context is current, and it
-   lives as long as a handle or a mapping of it does: a program may release the handle and keep the mapping. */
+   lives as long as a handle, a mapping or an exported file of it does: a program may release the handle and keep the
+   mapping. */
 #define _GNU_SOURCE
 #include "memory.h"
+
+#define OF_ANOTHER 0            /* in place of the handle of one's own memory */
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *wish,
                      unsigned long long flags) {
@@ -18,9 +21,11 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
     block_t block;
     int was_last = blocks_drop(HANDLE, handle, &block);
     CUresult result = CALL(cuMemRelease, handle);
-    if (!was_last && result != CUDA_SUCCESS)
-        blocks_hold(HANDLE, handle);
-    return end_free(was_last, &block, result);
+    if (result != CUDA_SUCCESS)
+        was_last ? blocks_put(block) : blocks_hold(HANDLE, handle);
+    else if (was_last)
+        give_back_handle(&block);
+    return result;
 }
 
 CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address) {
@@ -35,10 +40,8 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
     CUresult result = CALL(cuMemMap, address, bytes, offset, handle, flags);
     if (result != CUDA_SUCCESS)
         return result;
-    if (blocks_hold(HANDLE, handle))
-        blocks_put((block_t){address, bytes, handle, 1, NO_CARD, MAPPING});
-    else
-        remember_import(address, bytes, NULL);
+    int is_own = blocks_hold(HANDLE, handle);
+    blocks_put(block_of(address, bytes, is_own ? handle : OF_ANOTHER, current_card(), MAPPING));
     return result;
 }
 
@@ -47,12 +50,12 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
     CUresult result = CALL(cuMemUnmap, address, bytes);
     block_t mapping, block;
     for (CUdeviceptr at = address; result == CUDA_SUCCESS && at < address + bytes; at += mapping.bytes) {
-        if (forget_import(at, &mapping))
-            continue;
         if (!blocks_drop(MAPPING, at, &mapping))
             break;
-        if (blocks_drop(HANDLE, mapping.owner, &block))
-            give_back_block(block.card, block.bytes);
+        if (mapping.owner == OF_ANOTHER && mapping.card != NO_CARD)
+            upkeep_end_import(mapping.card);
+        else if (blocks_drop(HANDLE, mapping.owner, &block))
+            give_back_handle(&block);
     }
     return result;
 }

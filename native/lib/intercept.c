@@ -38,11 +38,28 @@ static void *missing_version(void *library, const char *name, const char *versio
     return NULL;
 }
 
+/* The lookups themselves, by which a program would come past these ones. Without the C library's string functions, as
+   everything that is called before those can be. */
+static int is_lookup(const char *name) {
+    int after = name[0] == 'd' && name[1] == 'l' ? 2 + (name[2] == 'v') : 0;
+    return after && name[after] == 's' && name[after + 1] == 'y' && name[after + 2] == 'm' && name[after + 3] == '\0';
+}
+
+static void *stand_before_lookup(void *found) {
+    if (found && found == (void *)(uintptr_t)real_dlsym())
+        return (void *)(uintptr_t)&dlsym;
+    if (found && found == (void *)(uintptr_t)real_dlvsym())
+        return (void *)(uintptr_t)&dlvsym;
+    return found;
+}
+
 void *dlsym(void *library, const char *name) {
     dlsym_t *look_up = real_dlsym();
     void *next;
     if (look_up == NULL)
         look_up = missing;
+    if (is_lookup(name) && library != RTLD_NEXT)
+        return stand_before_lookup(look_up(library, name));
     if (!is_of_driver(name))
         PASS_ON look_up(library, name);
     find_library_of(name);
@@ -59,6 +76,8 @@ void *dlvsym(void *library, const char *name, const char *version) {
     void *next;
     if (look_up == NULL)
         look_up = missing_version;
+    if (is_lookup(name) && library != RTLD_NEXT)
+        return stand_before_lookup(look_up(library, name, version));
     if (!is_of_driver(name))
         PASS_ON look_up(library, name, version);
     find_library_of(name);

@@ -29,6 +29,7 @@ static void destroy_events(lane_t *lane) {
             real.cuEventDestroy_v2(segment->end);
         segment->begin = segment->end = NULL;
     }
+    marks_destroy(lane);
 }
 
 /* What was under way is paid as expected, because nobody will see it end. */
@@ -80,28 +81,6 @@ lane_t *lane_of(gate_t *gate, CUstream stream, CUcontext context) {
     destroy_events(lane);
     *lane = (lane_t){.stream = stream, .timeline = timeline, .gate = gate, .thread = pthread_self()};
     return lane;
-}
-
-#define DEEPEST (3 * MOST_LAUNCHES)     /* a driver takes 960 launches and more */
-
-/* No event tells the end of what went by, but a stream that has nothing left does. */
-static void look_at_passed(lane_t *lane) {
-    if (captures_open || real.cuStreamQuery == NULL || real.cuStreamQuery(lane->stream) != CUDA_SUCCESS)
-        return;
-    lane->pending -= lane->passed;
-    lane->passed = 0;
-}
-
-int lane_has_room(lane_t *lane, int launches) {
-    if (lane->passed && lane->pending + launches > DEEPEST)
-        look_at_passed(lane);
-    return lane->pending + launches <= DEEPEST && lane->head - lane->tail < LANE_SEGMENTS - 1;
-}
-
-void lane_pass(lane_t *lane) {
-    lane->pending++;
-    if (++lane->passed % MOST_LAUNCHES == 0)
-        look_at_passed(lane);
 }
 
 /* Returns with the lane free for another stream. */

@@ -57,6 +57,12 @@ TWICE(cuMemcpyDtoDAsync_v2, cuMemcpyDtoDAsync_v2_ptsz, CUdeviceptr to, CUdevicep
 TWICE(cuMemcpyHtoDAsync_v2, cuMemcpyHtoDAsync_v2_ptsz, CUdeviceptr to, const void *from, size_t bytes, CUstream stream);
 TWICE(cuMemcpyDtoHAsync_v2, cuMemcpyDtoHAsync_v2_ptsz, void *to, CUdeviceptr from, size_t bytes, CUstream stream);
 TWICE(cuMemcpyAsync, cuMemcpyAsync_ptsz, CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);
+TWICE(cuMemcpyBatchAsync, cuMemcpyBatchAsync_ptsz,
+      CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count, void *manners, size_t *firsts,
+      size_t manner_count, size_t *failed, CUstream stream);
+TWICE(cuMemcpyBatchAsync_v2, cuMemcpyBatchAsync_v2_ptsz,
+      CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count, void *manners, size_t *firsts,
+      size_t manner_count, CUstream stream);
 TWICE(cuMemcpyPeerAsync, cuMemcpyPeerAsync_ptsz,
       CUdeviceptr to, CUcontext there, CUdeviceptr from, CUcontext here, size_t bytes, CUstream stream);
 TWICE(cuMemcpy2DAsync_v2, cuMemcpy2DAsync_v2_ptsz, const CUDA_MEMCPY2D *wish, CUstream stream);

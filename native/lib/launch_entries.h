@@ -25,6 +25,10 @@
     ENTRY(cuMemcpyDtoHAsync_v2_ptsz)                                                                                   \
     ENTRY(cuMemcpyAsync)                                                                                               \
     ENTRY(cuMemcpyAsync_ptsz)                                                                                          \
+    ENTRY(cuMemcpyBatchAsync)                                                                                          \
+    ENTRY(cuMemcpyBatchAsync_ptsz)                                                                                     \
+    ENTRY(cuMemcpyBatchAsync_v2)                                                                                       \
+    ENTRY(cuMemcpyBatchAsync_v2_ptsz)                                                                                  \
     ENTRY(cuMemcpyPeerAsync)                                                                                           \
     ENTRY(cuMemcpyPeerAsync_ptsz)                                                                                      \
     ENTRY(cuMemcpy2DAsync_v2)                                                                                          \

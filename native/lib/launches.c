@@ -31,6 +31,8 @@ static inline uint64_t volume(unsigned int x, unsigned int y, unsigned int z) {
 
 #define GRAPH(name, stream_of)                                                                                         \
     CUresult name(CUgraphExec graph, CUstream stream) {                                                                \
+        if (captures_open && stream_is_capturing(stream_of(stream)))                                                   \
+            return CALL(name, graph, stream);                                                                          \
         CUresult refusal = begin_graph_launch(graph);                                                                  \
         if (refusal != CUDA_SUCCESS)                                                                                   \
             return refusal;                                                                                            \

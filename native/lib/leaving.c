@@ -6,8 +6,6 @@
 
 #include <stdlib.h>
 
-#define WITHOUT_TIME 2
-
 typedef struct leaving {
     block_t block;
     CUevent event;
@@ -42,7 +40,7 @@ void forget_leaving(void) {
 
 static int mark(leaving_t *one, CUstream stream) {
     if (real.cuEventCreate == NULL || real.cuCtxGetCurrent(&one->context) != CUDA_SUCCESS ||
-        real.cuEventCreate(&one->event, WITHOUT_TIME) != CUDA_SUCCESS)
+        real.cuEventCreate(&one->event, EVENT_WITHOUT_TIME) != CUDA_SUCCESS)
         return -1;
     if (real.cuEventRecord(one->event, stream) == CUDA_SUCCESS)
         return 0;

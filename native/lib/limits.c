@@ -17,6 +17,7 @@
 #define HAMI_SHARE "CUDA_DEVICE_SM_LIMIT"
 #define HAMI_SPILL "CUDA_OVERSUBSCRIBE"
 #define HAMI_TERMINATION "ACTIVE_OOM_KILLER"
+#define LONGEST_NAME 64
 
 static struct {
     pthread_mutex_t mutex;
@@ -36,6 +37,18 @@ static uint64_t limit_in_file(const char *uuid) {
     return tile.is_complete ? NO_LIMIT : UNREADABLE;
 }
 
+static int share_in_file(const char *uuid) {
+    const tile_line_t *line = tile_line_of(uuid);
+    if (line)
+        return line->share_percent;
+    return tile.is_complete ? 100 : UNREADABLE_PERCENT;
+}
+
+/* ---- in HAMi's variables -------------------------------------------------------------------------------------- */
+
+/* NO_LIMIT where it is not set or 0, UNREADABLE for garbage. */
+typedef uint64_t read_variable_t(const char *name);
+
 static uint64_t limit_in_variable(const char *name) {
     const char *text = getenv(name);
     if (text == NULL)
@@ -46,36 +59,56 @@ static uint64_t limit_in_variable(const char *name) {
     return bytes;
 }
 
-/* All are read, because another card's may be the strictest that is known. */
-static uint64_t limit_in_variables(int position) {
-    uint64_t of_all = limit_in_variable(HAMI_VARIABLE), found = NO_LIMIT;
-    for (int one = 0; one < MOST_CARDS; one++) {
-        char name[sizeof HAMI_VARIABLE + 16];
-        snprintf(name, sizeof name, "%s_%d", HAMI_VARIABLE, one);
-        uint64_t bytes = limit_in_variable(name);
-        if (one == position && getenv(name))
-            found = bytes;
+static uint64_t share_in_variable(const char *name) {
+    const char *text = getenv(name);
+    if (text == NULL)
+        return NO_LIMIT;
+    int percent = read_percent(text);
+    if (percent == UNREADABLE_PERCENT) {
+        complain_once(name, *text ? text : "nothing", "a whole number up to 100");
+        return UNREADABLE;
     }
-    return found == NO_LIMIT ? of_all : found;
+    return strtoul(text, NULL, 10) == 0 ? NO_LIMIT : (uint64_t)percent;
+}
+
+static uint64_t stricter(uint64_t one, uint64_t other) {
+    if (one == UNREADABLE || other == UNREADABLE)
+        return UNREADABLE;
+    return one < other ? one : other;
+}
+
+/* That of the card's place in the container goes before that of all cards. All are read, because another card's may be
+   the strictest that is known; and where nobody tells the place, the strictest counts. */
+static uint64_t figure_of(const char *variable, read_variable_t *read, int position) {
+    uint64_t of_all = read(variable), of_place = NO_LIMIT, strictest = of_all;
+    for (int one = 0; one < MOST_CARDS; one++) {
+        char name[LONGEST_NAME];
+        snprintf(name, sizeof name, "%s_%d", variable, one);
+        uint64_t figure = read(name);
+        strictest = stricter(strictest, figure);
+        if (one == position)
+            of_place = figure;
+    }
+    if (position == NO_PLACE)
+        return strictest;
+    return of_place == NO_LIMIT ? of_all : of_place;
+}
+
+static uint64_t limit_in_variables(int position) {
+    return figure_of(HAMI_VARIABLE, limit_in_variable, position);
+}
+
+static int share_in_variables(int position) {
+    uint64_t percent = figure_of(HAMI_SHARE, share_in_variable, position);
+    return percent == NO_LIMIT ? 100 : percent == UNREADABLE ? UNREADABLE_PERCENT : (int)percent;
 }
 
 /* ---- its share of GPU time ------------------------------------------------------------------------------------ */
 
-static int share_in_file(const char *uuid) {
-    const tile_line_t *line = tile_line_of(uuid);
-    if (line)
-        return line->share_percent;
-    return tile.is_complete ? 100 : UNREADABLE_PERCENT;
-}
-
-static int share_in_variables(int position) {
-    char name[sizeof HAMI_SHARE + 16];
-    snprintf(name, sizeof name, "%s_%d", HAMI_SHARE, position);
-    const char *text = position >= 0 && getenv(name) ? getenv(name) : getenv(HAMI_SHARE);
-    int percent = text ? read_percent(text) : 100;
-    if (percent == UNREADABLE_PERCENT)
-        complain_once(HAMI_SHARE, *text ? text : "nothing", "a whole number up to 100");
-    return percent;
+static int settle_percent(int percent) {
+    if (percent != UNREADABLE_PERCENT)
+        return percent;
+    return strictest_percent() < 100 ? strictest_percent() : LEAST_PERCENT;
 }
 
 static compute_limit_t find_compute(int card) {
@@ -83,8 +116,7 @@ static compute_limit_t find_compute(int card) {
     if (!has_file)
         tile.manner = read_manner(getenv("GPU_CORE_UTILIZATION_POLICY"), getenv("CUDA_TASK_PRIORITY"));
     int percent = has_file ? share_in_file(region_uuid(card)) : share_in_variables(position_of_card(card));
-    if (percent == UNREADABLE_PERCENT)
-        percent = strictest_percent() < 100 ? strictest_percent() : LEAST_PERCENT;
+    percent = settle_percent(percent);
     return (compute_limit_t){
         .share_percent = percent == 100 || tile.manner.is_off ? 0 : percent,
         .is_generous = tile.manner.is_generous,
@@ -95,17 +127,17 @@ static compute_limit_t find_compute(int card) {
 int strictest_share(void) {
     pthread_mutex_lock(&limits.mutex);
     tile_read();
-    int has_file = tile.is_there, percent = 100;
+    int has_file = tile.is_there, percent = tile.is_there && !tile.is_complete ? UNREADABLE_PERCENT : 100;
     for (int line = 0; has_file && line < tile.count; line++)
         if (tile.lines[line].share_percent < percent)
             percent = tile.lines[line].share_percent;
     if (!has_file) {
         tile.manner = read_manner(getenv("GPU_CORE_UTILIZATION_POLICY"), getenv("CUDA_TASK_PRIORITY"));
-        percent = share_in_variables(-1);
+        percent = share_in_variables(NO_PLACE);
     }
     int is_strict = !tile.manner.is_off && !tile.manner.is_generous;
     pthread_mutex_unlock(&limits.mutex);
-    return !is_strict ? 100 : percent < LEAST_PERCENT ? LEAST_PERCENT : percent;
+    return is_strict ? settle_percent(percent) : 100;
 }
 
 compute_limit_t compute_limit_of(int card) {

@@ -97,15 +97,18 @@ CUresult end_charge(const charge_t *charge, CUresult result, kind_t kind, uint64
     if (kind != HANDLE)
         real.cuCtxGetCurrent(&context);
     /* Where the process has no memory to remember it, it stays charged until the process ends. */
-    blocks_put((block_t){key, charge->bytes, (uint64_t)(uintptr_t)context, 1, (int8_t)charge->card, (uint8_t)kind});
+    blocks_put(block_of(key, charge->bytes, (uint64_t)(uintptr_t)context, charge->card, kind));
     return result;
 }
 
 CUresult end_free(int was_known, const block_t *block, CUresult result) {
-    if (was_known && result == CUDA_SUCCESS)
+    if (was_known && result == CUDA_SUCCESS) {
+        if (block->is_exported)
+            upkeep_expect_growth(block->card);
         give_back_block(block->card, block->bytes);
-    else if (was_known)
+    } else if (was_known) {
         blocks_put(*block);
+    }
     return result;
 }
 
@@ -152,16 +155,29 @@ CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned int flag
 }
 
 /* Rows are as long as the driver likes; on every card so far multiples of 512 bytes. */
+static uint64_t pitched_bytes(uint64_t width, uint64_t height) {
+    uint64_t row = round_up(width, PITCH_GRAIN);
+    return height && row > UINT64_MAX / height ? UINT64_MAX : row * height;
+}
+
+CUresult cuMemAllocPitch(CUdeviceptr_v1 *pointer, unsigned int *pitch, unsigned int width, unsigned int height,
+                         unsigned int element) {
+    charge_t charge;
+    CUresult result = begin_charge(&charge, current_card(), pitched_bytes(width, height));
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = CALL(cuMemAllocPitch, pointer, pitch, width, height, element);
+    return end_charge(&charge, result, POINTER, result == CUDA_SUCCESS ? *pointer : 0);
+}
+
 CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, size_t height, unsigned int element) {
     charge_t charge;
-    uint64_t row = round_up(width, PITCH_GRAIN);
-    uint64_t bytes = height && row > UINT64_MAX / height ? UINT64_MAX : row * height;
-    CUresult result = try_charge(&charge, current_card(), bytes);
+    CUresult result = try_charge(&charge, current_card(), pitched_bytes(width, height));
     if (result == CUDA_SUCCESS)
         result = end_pointer(&charge, CALL(cuMemAllocPitch_v2, pointer, pitch, width, height, element), pointer);
     result = spill_if_full(&charge, result, pointer);
     if (charge.is_spilled && pitch)
-        *pitch = row;
+        *pitch = round_up(width, PITCH_GRAIN);
     return result;
 }
 

@@ -11,7 +11,7 @@
 
 /* ---- blocks.c: what this process has, in constant time ---- */
 
-typedef enum { POINTER, ARRAY, HANDLE, MAPPING, CONTEXT, SPILLED, IMPORT } kind_t;
+typedef enum { POINTER, ARRAY, HANDLE, MAPPING, CONTEXT, SPILLED } kind_t;
 
 /* `owner` is the context that a block dies with, or the handle behind a mapping. */
 typedef struct {
@@ -19,7 +19,13 @@ typedef struct {
     uint32_t uses;
     int8_t card;
     uint8_t kind;
+    uint8_t is_exported;        /* another process may have it, too */
 } block_t;
+
+/* One in use once, by this process alone. */
+static inline block_t block_of(uint64_t key, uint64_t bytes, uint64_t owner, int card, kind_t kind) {
+    return (block_t){.key = key, .bytes = bytes, .owner = owner, .uses = 1, .card = (int8_t)card, .kind = (uint8_t)kind};
+}
 
 /* Returns 0, or -1 where there is no memory to remember it. */
 int blocks_put(block_t block);
@@ -30,6 +36,9 @@ int blocks_drop(kind_t kind, uint64_t key, block_t *block);
 
 /* One use more. Returns 0 if there is no such block. */
 int blocks_hold(kind_t kind, uint64_t key);
+
+/* Whether there is such a block or not. */
+void blocks_mark_exported(kind_t kind, uint64_t key);
 
 /* Forget all blocks of the owner, except its own, and call `gone` with each. */
 void blocks_forget_owned(uint64_t owner, void (*gone)(const block_t *));
@@ -118,14 +127,17 @@ CUresult free_spilled_after(const block_t *block, CUstream stream);
 int card_of_spill(int card);
 void forget_spilled(void);
 
-/* ---- imports.c ---- */
+/* ---- exports.c ---- */
 
-/* `owner` is the context that it dies with, NULL where it outlives contexts. */
-void remember_import(CUdeviceptr pointer, uint64_t bytes, CUcontext owner);
+/* Of memory by handle that nothing here uses any more: its charge stays as long as a file of it is open. */
+void give_back_handle(const block_t *block);
 
-/* Returns 1 where the address was an import, now forgotten and written to `block`. */
-int forget_import(CUdeviceptr pointer, block_t *block);
-void forget_imports(void);
+/* Give back what was charged for files that are closed by now. Returns how many blocks that were. */
+int settle_exports(void);
+
+/* Memory that was charged for its file alone is in use again, by this handle. Returns whether it was. */
+int take_back_exported(int descriptor, CUmemGenericAllocationHandle handle);
+void forget_exports(void);
 
 /* ---- refusal.c ---- */
 
@@ -163,9 +175,10 @@ void upkeep_end_code(int card);
 /* Memory that is charged, and that nobody can be asked about any more: it is found out when it is gone. */
 void upkeep_take_over(int card, uint64_t bytes);
 
-/* Memory that is there and others pay for; and memory that is paid for and may not be there. */
-void upkeep_import(int card, uint64_t bytes);
-void upkeep_forget_import(int card, uint64_t bytes);
+/* Memory of another process was let go of, which this one may have been charged with. */
+void upkeep_end_import(int card);
+
+/* Memory is paid for that may not be there. */
 void upkeep_doubt(int card);
 void forget_upkeep(void);
 

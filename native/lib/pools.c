@@ -67,6 +67,7 @@ void settle_pools(int card) {
     pthread_mutex_unlock(&pools.mutex);
     settle_graph_memory(card);
     settle_leaving(card);
+    settle_exports();
     captures_unguard(guard);
 }
 
@@ -83,7 +84,7 @@ int trim_pools(int card) {
         after += pool->charged;
     }
     pthread_mutex_unlock(&pools.mutex);
-    int is_less = trim_graph_memory(card), has_left = settle_leaving(card);
+    int is_less = trim_graph_memory(card), has_left = settle_leaving(card) + settle_exports();
     captures_unguard(guard);
     return is_less || has_left || after < before;
 }
@@ -119,7 +120,7 @@ static CUresult begin_growth(growth_t *growth, CUmemoryPool pool, int card, size
     uint64_t spare = reserved > used ? reserved - used : 0;     /* after a trim more may be used than there is */
     if (spare < bytes)
         growth->ahead = round_up(bytes, POOL_GRAIN);
-    return reserve_pages(card, growth->ahead);
+    return try_reserve_pages(card, growth->ahead) ? refuse(card, bytes) : CUDA_SUCCESS;
 }
 
 /* A pool in pieces may have grown although it had enough. Where that goes over the limit the program is refused. */
@@ -198,7 +199,6 @@ static int is_recorded(CUstream stream) {
         block_t block;                                                                                                 \
         if (!is_recorded(stream_of(stream)) && drop_spilled(pointer, &block))                                          \
             return free_spilled_after(&block, stream_of(stream));                                                      \
-        forget_import(pointer, &block);                                                                                \
         int was_known = blocks_drop(POINTER, pointer, &block);                                                         \
         return end_free_in(stream_of(stream), was_known, &block, CALL(name, pointer, stream));                         \
     }

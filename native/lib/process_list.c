@@ -1,7 +1,7 @@
 /* Who uses the card, as NVML lists it: the processes of this container alone, by their numbers in it, with what the
    region says that they hold. Where nothing limits the card, NVML's own lists are what the program gets. */
 #define _GNU_SOURCE
-#include "tessera.h"
+#include "memory.h"
 
 #define NO_INSTANCE 0xFFFFFFFFu
 #define COMPUTE_MODE 0
@@ -32,7 +32,9 @@ static int is_ours_to_list(nvmlDevice_t device) {
 static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *rows, write_t *write) {
     holder_t holders[REGION_SLOTS];
     unsigned int room = *count;
-    int found = region_holders(card_of_handle(device), holders, REGION_SLOTS);
+    int card = card_of_handle(device);
+    int beside = card != NO_CARD && spill_limit_of(card) ? card_of_spill(card) : NO_CARD;
+    int found = region_holders(card, beside, holders, REGION_SLOTS);
     *count = (unsigned int)found;
     if (*count > room)
         return NVML_ERROR_INSUFFICIENT_SIZE;

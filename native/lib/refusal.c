@@ -35,7 +35,7 @@ static int has_region(uint32_t pid) {
 }
 
 static void end_all(void) {
-    for (int slot = 0; slot < (int)atomic_load(&region_here.file->slots_used); slot++) {
+    for (int slot = 0; slot < (int)region_slot_count(); slot++) {
         uint32_t pid = (uint32_t)atomic_load(&region_here.file->slots[slot].pid);
         if (pid != (uint32_t)getpid() && region_slot_is_alive(slot) && has_region(pid))
             kill((pid_t)pid, SIGKILL);

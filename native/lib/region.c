@@ -83,14 +83,27 @@ int region_slot_is_alive(int slot) {
     return one == region_here.own || !shared_is_free(&region.shared, SLOT_BYTE(slot));
 }
 
+/* What nobody claims is some other process's, as long as there is one. */
+static void forget_unclaimed(int card, int used) {
+    for (int slot = 0; slot < used; slot++) {
+        const region_slot_t *one = &region_here.file->slots[slot];
+        if (one != region_here.own && atomic_load(&one->bytes[card]))
+            return;
+    }
+    atomic_store(&region_here.file->cards[card].unclaimed_bytes, 0);
+}
+
 void bury_the_dead(void) {
-    int used = (int)atomic_load(&region_here.file->slots_used);
+    int used = (int)region_slot_count();
     for (int slot = 0; slot < used; slot++)
         if (atomic_load(&region_here.file->slots[slot].pid) != 0 && !region_slot_is_alive(slot))
             empty(&region_here.file->slots[slot]);
     while (used > 0 && atomic_load(&region_here.file->slots[used - 1].pid) == 0)
         used--;
     atomic_store(&region_here.file->slots_used, (uint32_t)used);
+    for (int card = 0; card < REGION_CARDS; card++)
+        if (atomic_load(&region_here.file->cards[card].unclaimed_bytes))
+            forget_unclaimed(card, used);
 }
 
 static int is_to_be_had(int slot) {
@@ -176,12 +189,12 @@ static void forget_in_child(void) {
     forget_processes();
     forget_pools();
     forget_leaving();
+    forget_exports();
     forget_graph_memory();
     forget_contexts();
     forget_devices();
     forget_limits();
     forget_spilled();
-    forget_imports();
     forget_utilisation();
     forget_gates();
     forget_timekeeper();

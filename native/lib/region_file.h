@@ -32,7 +32,8 @@ typedef struct {
     _Atomic uint64_t throttled_ns;      /* how long launches have waited for their share */
     _Atomic uint64_t refusals;          /* requests for memory that went over the limit */
     _Atomic uint64_t launched_ms;       /* of CLOCK_MONOTONIC, the last launch */
-    uint64_t spare[3];
+    _Atomic uint64_t unclaimed_bytes;   /* that processes have beyond what they were charged with, by NVML */
+    uint64_t spare[2];
 } region_card_t;
 
 typedef struct {

@@ -1,4 +1,5 @@
-/* Rests: a tenant that is far below its share needs no measuring all the time, and one without a share none at all.
+/* Rests: a tenant that is far below its share needs no measuring all the time, and one without a share none at all,
+   unless there is one of lower priority, which must know when the card is free of it.
 
    While a gate rests launches go by it. What they take is held to be what it was before. It ends with a kernel that is
    new, or with more launches than before; and every few milliseconds it is looked at whether it can go on: a card that
@@ -39,7 +40,7 @@ static void call_to_account(lane_t *lane, int64_t t) {
     segment_open(lane, t, 0);
     CUevent begin = segment->begin;
     segment->begin = gate->scout;
-    segment->opened_ns = gate->scout_ns;
+    segment->opened_ns = segment->opened_by_ns = gate->scout_ns;
     segment->is_first = 1;      /* nothing is known of it, so all of it counts */
     gate->scout = begin;
     gate->scout_ns = 0;
@@ -70,7 +71,7 @@ static int can_rest(gate_t *gate, int64_t t) {
     if (tenant_must_yield(tenancy, t))
         return 0;
     if (gate->share == 0)
-        return 1;
+        return !tenant_goes_first(tenancy, t);
     if (gate->demand == 0 || gate->demand > HEAVY || atomic_load(&tenancy->own->budget_ns) < 0)
         return 0;
     int is_modest = gate->demand * MARGIN * 100 < gate->share;

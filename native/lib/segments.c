@@ -37,13 +37,14 @@ void segment_open(lane_t *lane, int64_t t, int64_t room_ns) {
     lane->until_ns = t + SEGMENT_NS;
     segment->expected_ns = 0;
     segment->launches = 0;
-    segment->passed = lane->passed;
-    lane->passed = 0;
+    lane_hand_passed_to(lane, segment);
+    segment->room = lane_room(lane);
     segment->part_count = 0;
     segment->is_first = 0;
     segment->is_sampled = 0;
     segment->is_measured = has_events(segment) && real.cuEventRecord(segment->begin, lane->stream) == CUDA_SUCCESS;
     segment->opened_ns = t;
+    segment->opened_by_ns = now_ns();
 }
 
 void segment_add(lane_t *lane, cost_t *cost, int64_t t) {
@@ -78,8 +79,7 @@ void segment_abandon(lane_t *lane) {
     if (!lane->is_open)
         return;
     lane->is_open = 0;
-    lane->passed += segment->passed;
-    segment->passed = 0;
+    lane_take_passed_from(lane, segment);
     segment_write_off(lane, segment);
     sample_end(lane);
 }
@@ -95,6 +95,7 @@ void segment_close(lane_t *lane, int64_t t) {
         return;
     }
     segment->closed_ns = t;
+    segment->closed_by_ns = now_ns();
     segment->is_sampled = (uint8_t)sample_end(lane);
     lane->head++;
     lane->is_open = 0;
@@ -140,7 +141,7 @@ static void learn(segment_t *segment, double measured, int is_disturbed) {
 /* A stream with gaps: from the end of the segment on the card was busy until the last launch was done, and before that
    with whatever did not fit in there. */
 static double cost_with_gaps(gate_t *gate, const segment_t *segment, double elapsed, double end) {
-    double rest = end - (double)segment->closed_ns, busy = 0;
+    double rest = end - (double)segment->closed_by_ns, busy = 0;
     rest = rest < 0 ? 0 : rest < elapsed ? rest : elapsed;
     if (rest > 0)
         busy = (double)budget_unpaid(&gate->tenancy, (int64_t)(end - rest), (int64_t)end);
@@ -152,7 +153,7 @@ static double cost_with_gaps(gate_t *gate, const segment_t *segment, double elap
 /* What the segment has cost, and what its launches are held to take from now on. */
 static double judge(gate_t *gate, segment_t *segment, double elapsed, double end, int is_disturbed) {
     double begin = end - elapsed, expected = (double)segment->expected_ns;
-    double late_begin = begin - (double)segment->opened_ns, late_end = end - (double)segment->closed_ns;
+    double late_begin = begin - (double)segment->opened_by_ns, late_end = end - (double)segment->closed_by_ns;
     int is_backlogged = late_begin > BACKLOG_NS && late_end > BACKLOG_NS;
     if (segment->is_sampled && !(is_disturbed && elapsed > 2 * expected)) {
         learn(segment, elapsed, 0);

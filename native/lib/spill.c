@@ -47,7 +47,7 @@ CUresult spill(CUdeviceptr *pointer, int card, uint64_t wish) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult result = allocate(pointer, bytes);
     real.cuCtxGetCurrent(&context);
-    block_t block = {*pointer, bytes, (uint64_t)(uintptr_t)context, 1, (int8_t)part, SPILLED};
+    block_t block = block_of(*pointer, bytes, (uint64_t)(uintptr_t)context, part, SPILLED);
     if (result == CUDA_SUCCESS && blocks_put(block)) {
         real.cuMemFreeHost((void *)(uintptr_t)*pointer);
         result = CUDA_ERROR_OUT_OF_MEMORY;

@@ -13,6 +13,7 @@
 #define MEMBER_BYTE(member) (1 + (member))
 #define ACTIVE_NS (60 * MILLISECOND)
 #define PRIORITY_NS (30 * MILLISECOND)
+#define PRESENT_NS (10000 * MILLISECOND)        /* after which one that must yield is taken to have gone */
 #define WAITER_NS (6 * MILLISECOND)
 #define MEMBER_NS (100 * MILLISECOND)
 
@@ -215,6 +216,14 @@ int tenant_must_yield(const tenancy_t *tenancy, int64_t t) {
         return 0;
     FOR_TENANTS(tenancy->file, other)
         if (atomic_load(&other->priority) < own && stamp_is_recent(&other->active_ns, t, PRIORITY_NS))
+            return 1;
+    return 0;
+}
+
+int tenant_goes_first(const tenancy_t *tenancy, int64_t t) {
+    uint32_t own = atomic_load(&tenancy->own->priority);
+    FOR_TENANTS(tenancy->file, other)
+        if (atomic_load(&other->priority) > own && stamp_is_recent(&other->active_ns, t, PRESENT_NS))
             return 1;
     return 0;
 }

@@ -125,6 +125,12 @@ typedef struct {
 } region_here_t;
 extern region_here_t region_here;
 
+/* How many slots are looked at, whatever is written in the file. */
+static inline uint32_t region_slot_count(void) {
+    uint32_t used = atomic_load(&region_here.file->slots_used);
+    return used < REGION_SLOTS ? used : REGION_SLOTS;
+}
+
 /* The number of the card with this UUID: the same in all processes, or from REGION_CARDS on one of this process alone.
    NO_CARD where there are more than anybody has. */
 int region_card(const char *uuid);
@@ -177,12 +183,13 @@ int region_identity(struct stat *identity);
 /* What is told of the card to the node's agent. */
 region_card_t *region_figures(int card);
 
-/* Who holds some of the card. Returns how many there are; at most `room` of them are written. */
+/* Who holds some of the card, or of what is beside it in the host's memory, unless that is NO_CARD. Returns how many
+   there are; at most `room` of them are written. */
 typedef struct {
     uint32_t pid, host_pid;
     uint64_t bytes;
 } holder_t;
-int region_holders(int card, holder_t *holders, int room);
+int region_holders(int card, int beside, holder_t *holders, int room);
 
 /* What this process is charged with from now on: at the end, at most, and whether anything changed. One at a time. */
 typedef struct {
@@ -231,7 +238,8 @@ int device_of_stream(CUstream stream, CUdevice *device);
 /* Before cuInit: a CUDA_VISIBLE_DEVICES in the host's numbers becomes UUIDs. */
 void translate_visible_devices(void);
 
-/* Position of the card among those that the container has, by NVML; -1 where that does not know it. */
+/* Position of the card among those that the container has, by NVML; NO_PLACE where that does not know it. */
+#define NO_PLACE (-1)
 int position_of_card(int card);
 
 void forget_devices(void);
@@ -241,8 +249,10 @@ int find_handle(int card, nvmlDevice_t *device);
 
 /* ---- measuring.c ---- */
 
-/* What NVML says that this process holds of the card. Returns 0, or -1 where it does not know the process. */
+/* What NVML says that this process holds of the card. Returns 0, or -1 where it does not know the process. What others
+   of the container hold beyond their charges is noted in the region; for a process without a context, by the second. */
 int measure_own(int card, uint64_t *bytes);
+void measure_others(int card);
 void forget_processes(void);
 
 /* The same, or, where it does not know the process, what all hold. */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tile_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #define MOUNTED_FILE "/etc/tessera/nvidia/limits"
 #define FILE_VARIABLE "TESSERA_LIMITS"
 #define LONGEST_FILE 16384
+#define LAST_PRIORITY (1 << 30)
 
 tile_t tile;
 
@@ -33,11 +35,26 @@ int strictest_percent(void) {
 
 /* ---- amounts -------------------------------------------------------------------------------------------------- */
 
+#define MOST_COMPLAINTS 16
+
+static uint64_t hash_of(const char *text) {
+    uint64_t hash = 14695981039346656037u;
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (unsigned char)*text) * 1099511628211u;
+    return hash;
+}
+
 void complain_once(const char *where, const char *what, const char *expected) {
-    static int has_complained;
-    if (!has_complained)
-        say("%s: %s, expected %s; until then the strictest known limit holds", where, what, expected);
-    has_complained = 1;
+    static uint64_t told[MOST_COMPLAINTS];
+    static int count;
+    uint64_t hash = hash_of(where);
+    for (int one = 0; one < count; one++)
+        if (told[one] == hash)
+            return;
+    if (count == MOST_COMPLAINTS)
+        return;
+    told[count++] = hash;
+    say("%s: %s, expected %s; until then the strictest known limit holds", where, what, expected);
 }
 
 static uint64_t learn(uint64_t bytes) {
@@ -92,29 +109,43 @@ static uint64_t read_spill(const char *text) {
     return bytes >= NO_LIMIT ? 0 : bytes;
 }
 
+/* An unreadable one goes last. */
+static int read_priority(const char *text) {
+    char *end;
+    if (text == NULL)
+        return 0;
+    unsigned long priority = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+    if (*text >= '0' && *text <= '9' && *end == '\0' && priority <= LAST_PRIORITY)
+        return (int)priority;
+    complain_once("the priority", *text ? text : "nothing", "0 or 1");
+    return LAST_PRIORITY;
+}
+
 manner_t read_manner(const char *policy, const char *priority) {
-    manner_t manner = {0};
+    manner_t manner = {.priority = read_priority(priority)};
     if (policy && strcasecmp(policy, "default") == 0)
         manner.is_generous = 1;
     else if (policy && strcasecmp(policy, "disable") == 0)
         manner.is_off = 1;
     else if (policy && *policy && strcasecmp(policy, "force"))
         complain_once("the policy of cores", policy, "force, default or disable");
-    if (priority && (*priority < '0' || *priority > '9'))
-        complain_once("the priority", priority, "0 or 1");
-    manner.priority = priority && *priority >= '0' && *priority <= '9' ? atoi(priority) : 0;
     return manner;
 }
 
 /* ---- the tile's file ------------------------------------------------------------------------------------------ */
 
-static const char *path_of_file(void) {
-    const char *chosen = getenv(FILE_VARIABLE);
-    return chosen && access(MOUNTED_FILE, F_OK) ? chosen : MOUNTED_FILE;
+/* Rather than out of reach. */
+static int is_absent(void) {
+    return errno == ENOENT || errno == ENOTDIR;
 }
 
-/* `card <uuid>` and then pairs of a word and its value. */
-static void read_card(char *rest) {
+static const char *path_of_file(void) {
+    const char *chosen = getenv(FILE_VARIABLE);
+    return chosen && access(MOUNTED_FILE, F_OK) && is_absent() ? chosen : MOUNTED_FILE;
+}
+
+/* `card <uuid>` and then pairs of a word and its value. What a line that is cut off does not say it may have said. */
+static void read_card(char *rest, int is_whole) {
     char *uuid = strsep(&rest, " "), *word;
     if (uuid == NULL || tile.count == MOST_CARDS)
         return;
@@ -122,15 +153,15 @@ static void read_card(char *rest) {
     snprintf(line->uuid, sizeof line->uuid, "%s", uuid);
     line->bytes = UNREADABLE;
     line->spill_bytes = 0;
-    line->share_percent = 100;
+    line->share_percent = is_whole ? 100 : UNREADABLE_PERCENT;
     while ((word = strsep(&rest, " ")) != NULL) {
         char *value = strsep(&rest, " ");
         if (strcmp(word, "memory_mib") == 0 && value)
             line->bytes = read_mib(value);
         if (strcmp(word, "spill_mib") == 0 && value)
             line->spill_bytes = read_spill(value);
-        if (strcmp(word, "cores_percent") == 0 && value)
-            line->share_percent = read_percent(value);
+        if (strcmp(word, "cores_percent") == 0)
+            line->share_percent = value ? read_percent(value) : UNREADABLE_PERCENT;
     }
     learn(line->bytes);
     if (line->bytes == UNREADABLE)
@@ -142,13 +173,14 @@ static void read_card(char *rest) {
 static void parse(char *text) {
     char *line, *rest = text;
     const char *policy = NULL, *priority = NULL, *on_refusal = NULL;
+    size_t length = strlen(text);
+    int has_version = 0, ends_with_line = length > 0 && text[length - 1] == '\n';
     tile.count = 0;
-    tile.is_complete = 0;
     while ((line = strsep(&rest, "\n")) != NULL) {
         if (strncmp(line, "version ", 8) == 0)
-            tile.is_complete = 1;
+            has_version = 1;
         else if (strncmp(line, "card ", 5) == 0)
-            read_card(line + 5);
+            read_card(line + 5, rest != NULL);
         else if (strncmp(line, "cores_policy ", 13) == 0)
             policy = line + 13;
         else if (strncmp(line, "priority ", 9) == 0)
@@ -158,8 +190,11 @@ static void parse(char *text) {
     }
     tile.is_terminating = on_refusal && strcmp(on_refusal, "terminate") == 0;
     tile.manner = read_manner(policy, priority);
-    if (!tile.is_complete)
+    tile.is_complete = has_version && ends_with_line && tile.count > 0;
+    if (!has_version)
         complain_once(path_of_file(), "no line with a version", "the limits of a tile");
+    else if (!tile.is_complete)
+        complain_once(path_of_file(), "it ends too early", "whole lines and a card among them");
 }
 
 static int is_as_seen(const struct stat *file) {
@@ -168,19 +203,35 @@ static int is_as_seen(const struct stat *file) {
            file->st_mtim.tv_nsec == seen.st_mtim.tv_nsec;
 }
 
+/* A file that is there and cannot be read says no less than one that cannot be understood. */
+static int note_unreadable(const char *path) {
+    complain_once(path, strerror(errno), "a file that can be read");
+    if (tile.is_there)
+        return 0;
+    tile.is_there = 1;
+    return 1;
+}
+
+static ssize_t read_text(const char *path, char *text, size_t room) {
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    ssize_t length = descriptor == -1 ? -1 : read(descriptor, text, room - 1);
+    int problem = errno;
+    if (descriptor != -1)
+        close(descriptor);
+    errno = problem;
+    text[length < 0 ? 0 : length] = '\0';
+    return length;
+}
+
 int tile_read(void) {
     static char text[LONGEST_FILE];
     struct stat file;
     const char *path = path_of_file();
-    if (stat(path, &file) == -1 || is_as_seen(&file))
+    int is_found = stat(path, &file) == 0;
+    if (is_found ? is_as_seen(&file) : is_absent())
         return 0;
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = descriptor == -1 ? -1 : read(descriptor, text, sizeof text - 1);
-    if (descriptor != -1)
-        close(descriptor);
-    if (length < 0)
-        return 0;
-    text[length] = '\0';
+    if (!is_found || read_text(path, text, sizeof text) < 0)
+        return is_absent() ? 0 : note_unreadable(path);
     seen = file;
     tile.is_there = 1;
     parse(text);

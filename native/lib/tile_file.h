@@ -20,8 +20,8 @@ typedef struct {
 } manner_t;
 
 typedef struct {
-    int is_there;               /* it was read once; one that is gone later leaves what it said */
-    int is_complete;            /* it had the line of its version */
+    int is_there;               /* there was one; one that is gone later leaves what it said */
+    int is_complete;            /* it was read to its end, so a card that it does not name has no limit */
     int count;
     tile_line_t lines[MOST_CARDS];
     manner_t manner;
@@ -46,7 +46,7 @@ uint64_t read_hami(const char *text);
 int read_percent(const char *text);
 manner_t read_manner(const char *policy, const char *priority);
 
-/* One line for all that cannot be read. */
+/* One line for each place that cannot be read. */
 void complain_once(const char *where, const char *what, const char *expected);
 
 #endif

@@ -28,7 +28,6 @@ typedef struct {
     uint64_t charged;           /* beyond contexts, with the margin */
     uint64_t promised;          /* to the heap of kernels, which the driver takes when one of them needs it */
     _Atomic uint64_t lower;     /* what the last look would have lowered it to, and one; 0: it would not have */
-    _Atomic uint64_t imported;  /* what others pay for, and NVML may say of this process, too */
     _Atomic int is_vague;       /* memory was charged that may not be on the card */
     _Atomic int has_remains;    /* more may be charged than is there, and nobody has seen it yet */
 } upkeep_t;
@@ -39,14 +38,6 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 void forget_upkeep(void) {
     pthread_mutex_init(&mutex, NULL);
     memset(upkeeps, 0, sizeof upkeeps);
-}
-
-void upkeep_import(int card, uint64_t bytes) {
-    atomic_fetch_add(&upkeeps[card].imported, bytes);
-}
-
-void upkeep_forget_import(int card, uint64_t bytes) {
-    atomic_fetch_sub(&upkeeps[card].imported, bytes);
 }
 
 void upkeep_take_over(int card, uint64_t bytes) {
@@ -81,7 +72,7 @@ static uint64_t with_margin(const upkeep_t *upkeep, uint64_t taken, uint64_t lim
 /* From what NVML says and what the process was charged with meanwhile. The most of that counts, because a charge comes
    before its memory and goes after it: so never too much comes out. */
 static uint64_t taken_of(const upkeep_t *upkeep, uint64_t used, const watched_t *charged) {
-    uint64_t known = charged->most - upkeep->charged + atomic_load(&upkeep->imported);
+    uint64_t known = charged->most - upkeep->charged;
     return used > known ? round_up(used - known, PAGE) : 0;
 }
 
@@ -100,7 +91,7 @@ static void charge(int card, uint64_t bytes) {
 }
 
 /* Down only when two looks in a row agree and neither saw anything change: a free that is under way, memory that is
-   not on the card or is another's would else be taken for the driver's. */
+   not on the card would else be taken for the driver's. */
 static void lower(int card, uint64_t bytes, int is_certain) {
     upkeep_t *upkeep = &upkeeps[card];
     uint64_t before = upkeep->lower;
@@ -130,7 +121,7 @@ static void compare(int card) {
     if (wish > upkeep->charged)
         charge(card, wish);
     else if (wish < upkeep->charged)
-        lower(card, wish, !charged.has_changed && !upkeep->is_vague && upkeep->imported == 0);
+        lower(card, wish, !charged.has_changed && !upkeep->is_vague);
     else
         upkeep->lower = 0;
 }
@@ -144,6 +135,8 @@ static void look(int card) {
     atomic_store(&upkeep->is_stale, 0);
     if (upkeep->contexts)
         compare(card);
+    else if (atomic_load(&region_figures(card)->unclaimed_bytes))
+        measure_others(card);
     uint64_t end_ms = coarse_ms();
     atomic_store(&upkeep->looked_ms, end_ms);
     atomic_store(&upkeep->took_ms, end_ms - begin_ms);
@@ -189,6 +182,19 @@ int upkeep_look_again(int card) {
     if (has_remains)
         look(card);
     return 1;
+}
+
+/* It may be charged here or as what nobody claims, and stay so for as long as nobody looks. */
+void upkeep_end_import(int card) {
+    upkeep_t *upkeep = &upkeeps[card];
+    if (upkeep->charged <= margin(limit_of(card), MARGIN_SHARE) + upkeep->promised &&
+        atomic_load(&region_figures(card)->unclaimed_bytes) == 0)
+        return;
+    atomic_store(&upkeep->has_remains, 1);
+    if (is_old_near_limit(card))
+        upkeep_look_again(card);
+    else
+        upkeep_expect_growth(card);
 }
 
 /* ---- contexts and code ---------------------------------------------------------------------------------------- */

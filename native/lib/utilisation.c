@@ -92,7 +92,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device, nvmlProcessUti
     int card = result == NVML_SUCCESS && samples ? card_of_handle(device) : NO_CARD;
     if (card == NO_CARD || limit_of(card) == NO_LIMIT)
         return result;
-    int known = region_holders(card, holders, REGION_SLOTS);
+    int known = region_holders(card, NO_CARD, holders, REGION_SLOTS);
     unsigned int kept = 0;
     for (unsigned int one = 0; one < *count; one++) {
         samples[kept] = samples[one];
@@ -111,7 +111,7 @@ nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device, nvmlProc
     int card = result == NVML_SUCCESS && wish->rows ? card_of_handle(device) : NO_CARD;
     if (card == NO_CARD || limit_of(card) == NO_LIMIT)
         return result;
-    int known = region_holders(card, holders, REGION_SLOTS);
+    int known = region_holders(card, NO_CARD, holders, REGION_SLOTS);
     unsigned int kept = 0;
     for (unsigned int one = 0; one < wish->count; one++) {
         wish->rows[kept] = wish->rows[one];

@@ -37,6 +37,25 @@ CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes) {
     return result;
 }
 
+/* The first versions have no room for more than 4 GiB. */
+CUresult cuMemGetInfo(unsigned int *free_bytes, unsigned int *total_bytes) {
+    size_t free, total;
+    CUresult result = CALL(cuMemGetInfo, free_bytes, total_bytes);
+    if (result == CUDA_SUCCESS && cuMemGetInfo_v2(&free, &total) == CUDA_SUCCESS) {
+        *free_bytes = (unsigned int)least(free, UINT32_MAX);
+        *total_bytes = (unsigned int)least(total, UINT32_MAX);
+    }
+    return result;
+}
+
+CUresult cuDeviceTotalMem(unsigned int *bytes, CUdevice device) {
+    size_t total;
+    CUresult result = CALL(cuDeviceTotalMem, bytes, device);
+    if (result == CUDA_SUCCESS && cuDeviceTotalMem_v2(&total, device) == CUDA_SUCCESS)
+        *bytes = (unsigned int)least(total, UINT32_MAX);
+    return result;
+}
+
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) {
     CUresult result = CALL(cuDeviceTotalMem_v2, bytes, device);
     int card = result == CUDA_SUCCESS ? card_of_device(device) : NO_CARD;

@@ -75,7 +75,7 @@ int gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
             gate_refresh(gate, t);
         segments_collect(gate, t);
         verdict_t verdict = gate_ask(gate, cost, t, t - began);
-        if (verdict.answer == GO && t - began < PATIENCE_NS && !lane_has_room(lane, MOST_LAUNCHES))
+        if (verdict.answer == GO && t - began < PATIENCE_NS && !lane_has_room(lane, LEAST_LAUNCHES))
             verdict = (verdict_t){NAP, SHORTEST_NAP_NS};
         if (verdict.answer == GO)
             break;
@@ -95,7 +95,7 @@ int gate_wait(lane_t *lane, const cost_t *cost, int64_t t) {
     demand_skip_to(t);
     if (gate->share == 0)
         gate_rest(gate, t);
-    int is_measured = gate->rest_until_ms == 0 && lane->timeline && lane_has_room(lane, MOST_LAUNCHES);
+    int is_measured = gate->rest_until_ms == 0 && lane->timeline && lane_has_room(lane, LEAST_LAUNCHES);
     if (is_measured)            /* otherwise its context may have gone */
         open_segment(lane, cost, t);
     timekeeper_wake();

@@ -53,6 +53,9 @@ int make_memory_file(const char *name, size_t bytes);
    launch, with nothing charged. */
 CUresult take_graph_memory(CUgraph graph, const card_t *card, int frees_first);
 
+/* The memory that a launch would need is there from now on, and no node has run. */
+CUresult back_graph_memory(CUgraph graph, const card_t *card);
+
 /* With the driver locked: the block is not allocated any more. */
 void end_graph_block(block_t *block);
 

@@ -73,6 +73,22 @@ STREAM_ENTRY(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t byt
 STREAM_ENTRY(cuMemcpyAsync, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream),
              copy(on, address_of(to), address_of(from), bytes, engine_between(to, from), 1))
 
+static CUresult copy_batch(stream_t *stream, const CUdeviceptr *to, const CUdeviceptr *from, const size_t *bytes,
+                           size_t count) {
+    CUresult result = to && from && bytes && count ? SUCCESS : INVALID_VALUE;
+    for (size_t one = 0; one < count && result == SUCCESS; one++)
+        result = copy(stream, address_of(to[one]), address_of(from[one]), bytes[one],
+                      engine_between(to[one], from[one]), 1);
+    return result;
+}
+
+STREAM_ENTRY(cuMemcpyBatchAsync, (CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count, void *manners,
+                                  size_t *firsts, size_t manner_count, size_t *failed, CUstream stream),
+             ((void)manners, (void)firsts, (void)manner_count, (void)failed, copy_batch(on, to, from, bytes, count)))
+STREAM_ENTRY(cuMemcpyBatchAsync_v2, (CUdeviceptr *to, CUdeviceptr *from, size_t *bytes, size_t count, void *manners,
+                                     size_t *firsts, size_t manner_count, CUstream stream),
+             ((void)manners, (void)firsts, (void)manner_count, copy_batch(on, to, from, bytes, count)))
+
 /* ---- planes and boxes; the contents of arrays are not simulated --------------------------------------------------- */
 
 static CUdeviceptr box_begin(const copy_box_t *end) {

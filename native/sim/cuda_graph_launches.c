@@ -1,5 +1,6 @@
 /* Graphs that are ready: what a graph has in it, made fast to launch. */
 #define _GNU_SOURCE
+#include "../graph_types.h"
 #include "cuda_blocks.h"
 #include "cuda_graphs.h"
 
@@ -13,13 +14,6 @@ typedef struct {
     uint64_t kernel_ns;         /* of all its kernels, if it has nothing else to do */
     int is_kernels_only, has_memory, frees_first;
 } *CUgraphExec;
-
-typedef struct {
-    unsigned long long flags;
-    CUstream upload;
-    CUgraphNode failed;
-    int result;
-} CUDA_GRAPH_INSTANTIATE_PARAMS;
 
 static void look_through(CUgraphExec ready, CUgraph graph) {
     for (CUgraphNode node = graph->first; node; node = node->next) {
@@ -58,22 +52,6 @@ API CUresult cuGraphInstantiate_v2(CUgraphExec *ready, CUgraph graph, CUgraphNod
     return cuGraphInstantiate(ready, graph, failed, log, room);
 }
 
-static CUresult instantiate(CUgraphExec *ready, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *wish) {
-    if (wish == NULL)
-        return INVALID_VALUE;
-    wish->failed = NULL;
-    wish->result = 0;
-    return cuGraphInstantiateWithFlags(ready, graph, wish->flags);
-}
-
-API CUresult cuGraphInstantiateWithParams(CUgraphExec *ready, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *wish) {
-    return instantiate(ready, graph, wish);
-}
-
-API CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *ready, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *wish) {
-    return instantiate(ready, graph, wish);
-}
-
 API CUresult cuGraphExecDestroy(CUgraphExec ready) {
     if (ready == NULL)
         return INVALID_VALUE;
@@ -105,9 +83,34 @@ static CUresult launch(stream_t *stream, CUgraphExec ready) {
     return push_nodes(stream, ready->graph);
 }
 
-static CUresult upload(CUgraphExec ready) {
-    return ready ? SUCCESS : INVALID_VALUE;
+static CUresult upload(stream_t *stream, CUgraphExec ready) {
+    if (ready == NULL)
+        return INVALID_VALUE;
+    return ready->has_memory ? back_graph_memory(ready->graph, stream->context->card) : SUCCESS;
 }
 
 STREAM_ENTRY(cuGraphLaunch, (CUgraphExec ready, CUstream stream), launch(on, ready))
-STREAM_ENTRY(cuGraphUpload, (CUgraphExec ready, CUstream stream), ((void)on, upload(ready)))
+STREAM_ENTRY(cuGraphUpload, (CUgraphExec ready, CUstream stream), upload(on, ready))
+
+static CUresult instantiate(CUgraphExec *ready, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *wish,
+                            CUresult (*upload_on)(CUgraphExec, CUstream)) {
+    if (wish == NULL)
+        return INVALID_VALUE;
+    wish->failed = NULL;
+    wish->result = 0;
+    CUresult result = cuGraphInstantiateWithFlags(ready, graph, wish->flags);
+    if (result != SUCCESS || !(wish->flags & UPLOAD_WITH_IT))
+        return result;
+    result = upload_on(*ready, wish->upload);
+    if (result != SUCCESS)
+        cuGraphExecDestroy(*ready);
+    return result;
+}
+
+API CUresult cuGraphInstantiateWithParams(CUgraphExec *ready, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *wish) {
+    return instantiate(ready, graph, wish, cuGraphUpload);
+}
+
+API CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec *ready, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *wish) {
+    return instantiate(ready, graph, wish, cuGraphUpload_ptsz);
+}

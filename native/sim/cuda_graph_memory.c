@@ -90,22 +90,39 @@ static void carry_out(CUgraph graph) {
             find_block(node->pointer)->is_live = node->type == ALLOC_NODE;
 }
 
+/* With the driver's lock. Memory for so much at once is there from now on. */
+static CUresult reserve(const card_t *card, uint64_t most) {
+    int index = card->index;
+    uint64_t wanted = round_up(most, PIECE);
+    uint64_t more = wanted > memory[index].reserved ? wanted - memory[index].reserved : 0;
+    if (more && machine_take(card, more))
+        return OUT_OF_MEMORY;
+    memory[index].reserved += more;
+    if (memory[index].most < memory[index].reserved)
+        memory[index].most = memory[index].reserved;
+    return SUCCESS;
+}
+
 CUresult take_graph_memory(CUgraph graph, const card_t *card, int frees_first) {
     int index = card->index;
     pthread_mutex_lock(&driver.mutex);
     uint64_t most = memory[index].allocated, rest = most;
     CUresult result = plan(graph, &most, &rest, frees_first);
-    uint64_t wanted = round_up(most, PIECE);
-    uint64_t more = wanted > memory[index].reserved ? wanted - memory[index].reserved : 0;
-    if (result == SUCCESS && more && machine_take(card, more))
-        result = OUT_OF_MEMORY;
+    if (result == SUCCESS)
+        result = reserve(card, most);
     if (result == SUCCESS) {
         carry_out(graph);
         memory[index].allocated = rest;
-        memory[index].reserved += more;
-        if (memory[index].most < memory[index].reserved)
-            memory[index].most = memory[index].reserved;
     }
+    pthread_mutex_unlock(&driver.mutex);
+    return result;
+}
+
+CUresult back_graph_memory(CUgraph graph, const card_t *card) {
+    pthread_mutex_lock(&driver.mutex);
+    uint64_t most = memory[card->index].allocated, rest = most;
+    plan(graph, &most, &rest, 1);
+    CUresult result = reserve(card, most);
     pthread_mutex_unlock(&driver.mutex);
     return result;
 }

@@ -4,11 +4,34 @@
 #include "cuda_blocks.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define DEFAULT_STREAM 1
+#define MULTIPROCESSORS 1
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device);
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device);
+
+typedef struct {
+    int type;
+    unsigned char rest[140];
+} part_t;
+
+API CUresult cuDeviceGetDevResource(CUdevice device, part_t *part, int type) {
+    (void)device;
+    if (part == NULL || type != MULTIPROCESSORS)
+        return INVALID_VALUE;
+    memset(part, 0, sizeof *part);
+    part->type = type;
+    return SUCCESS;
+}
+
+API CUresult cuDevResourceGenerateDesc(void **description, part_t *parts, unsigned int count) {
+    if (description == NULL || parts == NULL || count == 0)
+        return INVALID_VALUE;
+    *description = parts;
+    return SUCCESS;
+}
 
 /* A context without memory of its own. */
 typedef struct green {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,11 +122,51 @@ API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *found, 
 
 /* ---- from one process to another ------------------------------------------------------------------------------ */
 
+/* What is exported is a file that can be polled, as the driver's are, and not the memory itself: the end of a connection
+   that has the memory's file lying in it, for whoever looks. */
+typedef union {
+    struct cmsghdr header;
+    char bytes[CMSG_SPACE(sizeof(int))];
+} parcel_t;
+
+static struct msghdr letter_with(parcel_t *parcel, struct iovec *text) {
+    static char byte;
+    *text = (struct iovec){&byte, 1};
+    return (struct msghdr){.msg_iov = text, .msg_iovlen = 1, .msg_control = parcel, .msg_controllen = sizeof *parcel};
+}
+
+static int wrap(int file) {
+    int ends[2];
+    parcel_t parcel = {.header = {CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS}};
+    struct iovec text;
+    struct msghdr letter = letter_with(&parcel, &text);
+    memcpy(CMSG_DATA(&parcel.header), &file, sizeof file);
+    if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends))
+        return -1;
+    ssize_t sent = sendmsg(ends[1], &letter, 0);
+    close(ends[1]);
+    if (sent == 1)
+        return ends[0];
+    close(ends[0]);
+    return -1;
+}
+
+/* A descriptor of the memory's file, or -1. What is wrapped stays so. */
+static int unwrap(int wrapped) {
+    parcel_t parcel = {0};
+    struct iovec text;
+    struct msghdr letter = letter_with(&parcel, &text);
+    int file = -1;
+    if (recvmsg(wrapped, &letter, MSG_PEEK | MSG_DONTWAIT | MSG_CMSG_CLOEXEC) == 1 && CMSG_FIRSTHDR(&letter))
+        memcpy(&file, CMSG_DATA(&parcel.header), sizeof file);
+    return file;
+}
+
 API CUresult cuMemExportToShareableHandle(void *shareable, uint64_t handle, int type, unsigned long long flags) {
     const memory_t *memory = (const memory_t *)(uintptr_t)handle;
     if (shareable == NULL || memory == NULL || type != POSIX_FILE || flags || memory->file == -1)
         return INVALID_VALUE;
-    int file = dup(memory->file);
+    int file = wrap(memory->file);
     *(int *)shareable = file;
     return file == -1 ? OUT_OF_MEMORY : SUCCESS;
 }
@@ -144,16 +185,17 @@ static CUdevice device_of_file(int file) {
 
 API CUresult cuMemImportFromShareableHandle(uint64_t *handle, void *shareable, int type) {
     struct stat about;
-    int file = (int)(intptr_t)shareable;
-    if (handle == NULL || type != POSIX_FILE || fstat(file, &about))
+    int file = type == POSIX_FILE ? unwrap((int)(intptr_t)shareable) : -1;
+    if (handle == NULL || file == -1 || fstat(file, &about))
         return INVALID_VALUE;
     CUdevice device = device_of_file(file);
     memory_t *memory = malloc(sizeof *memory);
     if (device == -1 || memory == NULL) {
         free(memory);
+        close(file);
         return memory ? INVALID_VALUE : OUT_OF_MEMORY;
     }
-    *memory = (memory_t){driver.cards[device], device, (uint64_t)about.st_size, dup(file), 1, 1, 1};
+    *memory = (memory_t){driver.cards[device], device, (uint64_t)about.st_size, file, 1, 1, 1};
     *handle = (uintptr_t)memory;
     return SUCCESS;
 }

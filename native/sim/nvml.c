@@ -22,6 +22,11 @@ typedef struct {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int users;
 
+/* A child has begun with its parent, and the machine must be looked at anew there. */
+static int is_begun(void) {
+    return users > 0 && machine_open() == 0;
+}
+
 /* ---- the library ---------------------------------------------------------------------------------------------- */
 
 API nvmlReturn_t nvmlInit_v2(void) {
@@ -70,7 +75,7 @@ API const char *nvmlErrorString(nvmlReturn_t code) {
 }
 
 static nvmlReturn_t write_text(char *to, unsigned int length, const char *text) {
-    if (users == 0)
+    if (!is_begun())
         return UNINITIALIZED;
     if (to == NULL)
         return INVALID_ARGUMENT;
@@ -92,23 +97,23 @@ API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version) {
     if (version == NULL)
         return INVALID_ARGUMENT;
     *version = CUDA_VERSION;
-    return users ? SUCCESS : UNINITIALIZED;
+    return is_begun() ? SUCCESS : UNINITIALIZED;
 }
 
 /* ---- cards ---------------------------------------------------------------------------------------------------- */
 
 nvmlReturn_t check_begun(void) {
-    return users ? SUCCESS : UNINITIALIZED;
+    return is_begun() ? SUCCESS : UNINITIALIZED;
 }
 
 nvmlReturn_t check(nvmlDevice_t device, const void *out) {
-    if (users == 0)
+    if (!is_begun())
         return UNINITIALIZED;
     return device && out ? SUCCESS : INVALID_ARGUMENT;
 }
 
 API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
-    if (users == 0)
+    if (!is_begun())
         return UNINITIALIZED;
     if (count == NULL)
         return INVALID_ARGUMENT;
@@ -117,7 +122,7 @@ API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) {
 }
 
 API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t *device) {
-    if (users == 0)
+    if (!is_begun())
         return UNINITIALIZED;
     if (device == NULL || index >= (unsigned int)machine_card_count())
         return INVALID_ARGUMENT;
@@ -126,7 +131,7 @@ API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned int index, nvmlDevice_t 
 }
 
 API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device) {
-    if (users == 0)
+    if (!is_begun())
         return UNINITIALIZED;
     if (uuid == NULL || device == NULL)
         return INVALID_ARGUMENT;

@@ -7,6 +7,7 @@ from tests.native.taking import DEVICE, Place, lib, make_pool, size, u64
 
 RELAXED = 2
 FREE_AT_LAUNCH = 1
+UPLOAD_TOO = 2
 PER_THREAD = ctypes.c_void_p(2)
 pointers: list[ctypes.c_uint64] = []
 """Of the graph that was made last."""
@@ -82,6 +83,28 @@ def ready(graph: ctypes.c_uint64, flags: int = 0) -> ctypes.c_uint64:
     made = u64()
     assert lib.cuGraphInstantiateWithFlags(ctypes.byref(made), graph, u64(flags)) == 0
     return made
+
+
+class Readying(ctypes.Structure):
+    _fields_ = (("flags", u64), ("stream", ctypes.c_void_p), ("failed", ctypes.c_void_p), ("result", ctypes.c_int))
+
+
+def uploaded(graph: ctypes.c_uint64, suffix: str = "") -> int:
+    """Made ready and uploaded in one."""
+    wish = Readying(flags=UPLOAD_TOO)
+    code = lib[f"cuGraphInstantiateWithParams{suffix}"](ctypes.byref(u64()), graph, ctypes.byref(wish))
+    assert wish.flags == UPLOAD_TOO
+    return code
+
+
+def launch_recorded(graph: ctypes.c_uint64) -> int:
+    """Into a stream that is recorded, so that it becomes a part of another graph."""
+    stream, larger = ctypes.c_void_p(), u64()
+    assert lib.cuStreamCreate(ctypes.byref(stream), 1) == 0
+    assert lib.cuStreamBeginCapture_v2(stream, RELAXED) == 0
+    code = lib.cuGraphLaunch(graph, stream)
+    assert lib.cuStreamEndCapture(stream, ctypes.byref(larger)) == 0
+    return code
 
 
 def launch(graph: ctypes.c_uint64) -> int:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.native.working import Tenant
+from tests.native.machines import PATIENCE_S
+from tests.native.working import Tenant, favour
 
 BEHIND_A_FLAG = """
 memory, address = flag()
@@ -55,6 +56,32 @@ def test_a_stream_that_is_full_keeps_no_other_thread_from_launching(tenant: Tena
     """Nothing was measured while it was filled, because the program uses far less than its share."""
     tenant.limit(90, f"cores_policy {policy}")
     assert tenant.run(RESTED_BEHIND_A_FLAG.format(pause=pause)) == "[0, 0] 0"
+
+
+NEVER_EMPTY = """
+memory, address = flag()
+passed = ctypes.c_uint32.from_address(memory.value)
+on, held, end = stream(), 0.0, time.monotonic() + 2.0
+for _ in range(60):
+    launch(2000, on), wait(on), time.sleep(0.005)
+while time.monotonic() < end:
+    assert lib.cuStreamWaitValue32_v2(on, address, passed.value + 1, 0) == 0
+    took = [seconds(lambda: launch(2000, on)) for _ in range(300)]
+    held += sum(one for one in took if one > 0.02)
+    time.sleep(0.005)
+    passed.value += 1
+passed.value += 1
+print(held < 0.2, wait(on))
+"""
+
+
+def test_a_stream_that_always_has_work_left_is_not_waited_for(tenant: Tenant):
+    """It waits for the host again and again, and the tenant uses far less than its share. Without a processor the card
+    would wait for longer."""
+    tenant.limit(90, "cores_policy default")
+    with tenant.start(NEVER_EMPTY) as program:
+        favour(program)
+        assert program.communicate(timeout=PATIENCE_S)[0] == "True 0\n"
 
 
 def test_collectives_are_launched_at_once_however_deep_the_debt(tenant: Tenant):

@@ -71,6 +71,9 @@ def plane_at(memory):
     return 0, 0, 2, 0, memory.value, 0, 1 << 20
 def box_at(memory):
     return 0, 0, 0, 0, 2, 0, memory.value, 0, 0, 1 << 20, 16
+def one(value):
+    return words(value.value)
+ONCE = ctypes.c_size_t(1), None, None, ctypes.c_size_t(0)
 """
 
 
@@ -85,6 +88,8 @@ def box_at(memory):
         "lib.cuMemcpy3DAsync_v2(box, None)",
         "lib.cuMemcpyAsync(to, start, size, None)",
         "lib.cuMemcpyDtoDAsync_v2(to, start, size, None)",
+        "lib.cuMemcpyBatchAsync(one(to), one(start), one(size), *ONCE, None, on)",
+        "lib.cuMemcpyBatchAsync_v2(one(to), one(start), one(size), *ONCE, on)",
         "lib.cuMemsetD8_v2(start, 7, size)",
         "lib.cuMemsetD32Async(start, 7, quarter, None)",
     ],
@@ -97,7 +102,23 @@ start, to = (ctypes.c_uint64(cuda.take(length)[1]) for _ in range(2))
 size, quarter = ctypes.c_size_t(length), ctypes.c_size_t(length // 4)
 plane = words(*plane_at(start), *plane_at(to), 1 << 20, 32)
 box = words(*box_at(start), *box_at(to), 1 << 20, 16, 2)
+on = stream()
 print({{{fill} for _ in range(40)}}, lib.cuCtxSynchronize())
 """
     assert tenant.run(script) == "{0} 0"
     assert tenant.told().gpu_ns > 0
+
+
+@pytest.mark.parametrize(
+    "copy", ["cuMemcpyBatchAsync(*batch, *ONCE, None, on)", "cuMemcpyBatchAsync_v2(*batch, *ONCE, on)"]
+)
+def test_batches_between_host_and_card_are_not_paid(tenant: Tenant, copy: str):
+    tenant.limit(50)
+    script = f"""{SHAPES}
+size = ctypes.c_size_t(32 << 20)
+batch = one(ctypes.c_uint64(cuda.take(size.value)[1])), one(made("cuMemHostAlloc", size, HOST_MAPPED)), one(size)
+on = stream()
+print({{launch(1000, on) or lib.{copy} or wait(on) for _ in range(100)}})
+"""
+    assert tenant.run(script) == "{0}"
+    assert tenant.told().gpu_ns < 30_000_000

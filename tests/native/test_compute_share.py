@@ -1,11 +1,18 @@
 """One tenant of a card is kept to its share of the card's time, whichever way it launches."""
 
 import os
+import socket
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.native.working import Tenant, report_of
+from tests.native.working import Tenant, favour, report_of
 
 
 @pytest.mark.parametrize("mode", ["kernel", "ex", "coop", "graph", "streams2", "sync"])
@@ -32,8 +39,32 @@ def test_kernels_longer_than_a_frame_get_the_share_as_well_as_short_ones(tenant:
 
 def test_small_kernels_are_paid_with_what_they_take_and_not_with_the_gaps_between(tenant: Tenant):
     tenant.limit(10)
-    report = report_of(tenant.work(1.6, 2, depth=1))
+    with tenant.work(1.6, 2, depth=1) as program:
+        favour(program)
+        report = report_of(program)
     assert 4 < report.percent() < 14
+
+
+@pytest.fixture
+def crowded() -> Iterator[int]:
+    """A processor that others want all the time."""
+    processor = min(os.sched_getaffinity(0))
+    with ExitStack() as stack:
+        for _ in range(3):
+            busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            stack.callback(busy.wait)
+            stack.callback(busy.kill)
+            os.sched_setaffinity(busy.pid, {processor})
+        yield processor
+
+
+def test_pauses_that_a_busy_host_makes_are_not_paid(tenant: Tenant, crowded: int):
+    """Without a processor nothing is launched, and the card has nothing to do."""
+    tenant.limit(10)
+    with tenant.work(2.5, 2, depth=1) as program:
+        os.sched_setaffinity(program.pid, {crowded})
+        report = report_of(program)
+    assert tenant.told().gpu_ns < 8 * report.gpu_ns
 
 
 def test_without_a_share_nothing_is_held_back_and_nothing_measured(tenant: Tenant):
@@ -107,16 +138,47 @@ def test_copies_between_host_and_card_are_not_paid(tenant: Tenant):
     assert tenant.told().gpu_ns < 20_000_000
 
 
-def test_with_mps_the_daemon_is_told_the_share_and_the_gate_stays_open(tenant: Tenant):
+@pytest.fixture
+def pipes() -> Iterator[Path]:
+    """Where MPS would be served; paths of sockets are short."""
+    with TemporaryDirectory() as directory:
+        yield Path(directory)
+
+
+@contextmanager
+def serving(kind: str, path: Path) -> Iterator[None]:
+    """Stands in for the daemon of MPS. What it served at stays behind."""
+    if kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(str(path))
+            server.listen()
+            yield
+        return
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    yield
+    os.close(reader)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_with_mps_the_daemon_is_told_the_share_and_the_gate_stays_open(tenant: Tenant, pipes: Path, kind: str):
     tenant.limit(25)
-    pipes = tenant.directory / "mps"
-    pipes.mkdir()
-    os.mkfifo(pipes / "control")
+    environment = {"CUDA_MPS_PIPE_DIRECTORY": str(pipes)}
     script = "read = ctypes.CDLL(None).getenv\nread.restype = ctypes.c_char_p\n"
-    told = tenant.run(f"{script}print(read(b'CUDA_MPS_ACTIVE_THREAD_PERCENTAGE'))", CUDA_MPS_PIPE_DIRECTORY=str(pipes))
+    with serving(kind, pipes / "control"):
+        told = tenant.run(f"{script}print(read(b'CUDA_MPS_ACTIVE_THREAD_PERCENTAGE'))", **environment)
+        report = report_of(tenant.work(0.9, 500, environment=environment))
     assert told == "b'25'"
-    report = report_of(tenant.work(0.9, 500, environment={"CUDA_MPS_PIPE_DIRECTORY": str(pipes)}))
     assert report.percent() > 45
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_what_a_daemon_of_mps_has_left_behind_opens_no_gate(tenant: Tenant, pipes: Path, kind: str):
+    tenant.limit(25)
+    with serving(kind, pipes / "control"):
+        pass
+    report = report_of(tenant.work(1.4, 500, environment={"CUDA_MPS_PIPE_DIRECTORY": str(pipes)}))
+    assert report.percent() < 28
 
 
 def test_one_that_was_modest_for_a_while_is_kept_to_its_share_when_it_wants_more(tenant: Tenant):

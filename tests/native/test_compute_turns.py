@@ -90,6 +90,28 @@ def test_one_of_low_priority_stops_while_one_of_high_priority_works_and_goes_on_
     assert report.percent(slice(-4, -1)) > 40
 
 
+def test_one_of_low_priority_stays_away_from_long_kernels_too(tenant: Tenant, neighbour: Tenant):
+    """Between two launches nothing tells of them but that they are under way."""
+    tenant.limit(0, "priority 1")
+    neighbour.limit(0, "priority 0")
+    with tenant.work(3.0, 500) as low:
+        time.sleep(0.6)
+        report_of(neighbour.work(1.5, 150_000, depth=1))
+        report = report_of(low)
+    assert report.windows.count(0) >= 8
+
+
+@pytest.mark.parametrize("priority", ["abc", "-1", ""])
+def test_a_priority_that_cannot_be_read_is_a_low_one(tenant: Tenant, neighbour: Tenant, priority: str):
+    tenant.limit(0, f"priority {priority}")
+    neighbour.limit(0, "priority 0")
+    with tenant.work(1.8, 500) as low:
+        time.sleep(0.5)
+        report_of(neighbour.work(0.8, 500))
+        report = report_of(low)
+    assert report.windows.count(0) >= 3
+
+
 def test_a_tenant_that_is_killed_in_its_turn_hinders_nobody(tenant: Tenant, neighbour: Tenant):
     tenant.limit(50)
     neighbour.limit(50)

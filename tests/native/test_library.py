@@ -30,6 +30,31 @@ def test_the_next_one_of_another_library_is_still_its_next_one(container):
         assert program.communicate(timeout=PATIENCE_S)[0] == f"{os.sysconf('SC_PAGESIZE') + 1}\n"
 
 
+FOUND = {
+    "dlsym": "library.dlsym",
+    "dlsym by dlsym": 'library.dlsym(handle, b"dlsym")',
+    "dlsym by dlvsym": 'next(filter(None, (library.dlvsym(handle, b"dlsym", one) for one in VERSIONS)))',
+}
+
+
+@pytest.mark.parametrize("found", FOUND.values(), ids=FOUND.keys())
+def test_a_lookup_that_was_looked_up_is_no_way_past_it(container, found: str):
+    container.limit(1_000)
+    script = f"""
+from ctypes import *
+VERSIONS = (b"GLIBC_2.34", b"GLIBC_2.17", b"GLIBC_2.2.5")
+library = CDLL("libc.so.6")
+handle = c_void_p(library._handle)
+library.dlsym.restype = library.dlvsym.restype = c_void_p
+found = {found}
+look_up = found if callable(found) else CFUNCTYPE(c_void_p, c_void_p, c_char_p)(found)
+take = CFUNCTYPE(c_int, c_void_p, c_size_t)(look_up(c_void_p(cuda.library._handle), b"cuMemAlloc_v2"))
+cuda.init(), cuda.enter()
+print(take(byref(c_uint64()), 5_000 * MIB))
+"""
+    assert container.run(script) == "2"
+
+
 def newest_c_library(library: Path) -> tuple[int, ...]:
     return max(tuple(map(int, found)) for found in VERSIONS.findall(library.read_bytes()))
 

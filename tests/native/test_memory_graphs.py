@@ -6,7 +6,7 @@ from tests.native.machines import CONTEXT_MIB, end, first_lines
 
 LIMIT_MIB = 2_000
 ROOM_MIB = LIMIT_MIB - CONTEXT_MIB
-OUT_OF_MEMORY = 2
+INVALID_VALUE, OUT_OF_MEMORY = 1, 2
 BEGIN = """from tests.native.taking import *
 from tests.native.graphs import *
 assert cuda.init() == 0
@@ -26,6 +26,32 @@ graph = ready(recorded([416]))
 print(upload(ready(recorded([992, 800]))), upload(graph), launch(graph), cuda.free_mib())
 """
     assert container.run(script).split() == [str(OUT_OF_MEMORY), "0", "0", str(ROOM_MIB - 416)]
+
+
+@pytest.mark.parametrize("suffix", ["", "_ptsz"])
+def test_an_upload_that_comes_with_a_graph_may_take_no_more_than_another(container, suffix):
+    script = f"""{BEGIN}
+for mib in ([992, 800], [416]):
+    print(uploaded(recorded(mib), {suffix!r}), cuda.free_mib())
+"""
+    assert container.run(script).split() == [str(OUT_OF_MEMORY), str(ROOM_MIB), "0", str(ROOM_MIB - 416)]
+
+
+def test_who_gives_no_place_for_the_graph_gets_the_drivers_answer(container):
+    script = f"""{BEGIN}
+wish = Readying(flags=UPLOAD_TOO)
+print(lib.cuGraphInstantiateWithParams(None, recorded([416]), ctypes.byref(wish)), wish.flags)
+"""
+    assert container.run(script) == f"{INVALID_VALUE} 2"
+
+
+def test_a_graph_in_a_graph_takes_nothing_while_it_is_recorded(container):
+    script = f"""{BEGIN}
+graph = ready(recorded([416]))
+fill("alloc", 50 * MIB)
+print(launch_recorded(graph), launch(graph))
+"""
+    assert container.run(script).split() == ["0", str(OUT_OF_MEMORY)]
 
 
 @pytest.mark.parametrize("made", ["recorded([416], frees=True)", "recorded([416]), FREE_AT_LAUNCH"])

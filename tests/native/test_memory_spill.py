@@ -56,16 +56,18 @@ def test_programs_are_shown_the_limit_and_what_may_spill(container):
 import pynvml as n
 n.nvmlInit()
 def show():
-    memory = n.nvmlDeviceGetMemoryInfo(n.nvmlDeviceGetHandleByIndex(0))
-    print(cuda.memory_mib(0), cuda.free_mib(), memory.total // MIB, memory.free // MIB, memory.used // MIB)
+    card = n.nvmlDeviceGetHandleByIndex(0)
+    memory, (process,) = n.nvmlDeviceGetMemoryInfo(card), n.nvmlDeviceGetComputeRunningProcesses(card)
+    figures = memory.total, memory.free, memory.used, process.usedGpuMemory
+    print(cuda.memory_mib(0), cuda.free_mib(), *(one // MIB for one in figures))
 show()
 fill("alloc", {STEP_MIB} * MIB)[1][-1]()
 show()
 """
     whole, held = LIMIT_MIB + SPILL_MIB, LIMIT_MIB + SPILL_MIB - STEP_MIB
     assert container.run(script).splitlines() == [
-        f"{whole} {ROOM_MIB + SPILL_MIB} {whole} {ROOM_MIB + SPILL_MIB} {CONTEXT_MIB}",
-        f"{whole} {STEP_MIB} {whole} {STEP_MIB} {held}",
+        f"{whole} {ROOM_MIB + SPILL_MIB} {whole} {ROOM_MIB + SPILL_MIB} {CONTEXT_MIB} {CONTEXT_MIB}",
+        f"{whole} {STEP_MIB} {whole} {STEP_MIB} {held} {held}",
     ]
 
 

@@ -27,6 +27,8 @@ from tests.native.machines import (
 LIMIT_MIB = 2_000
 ROOM_MIB = LIMIT_MIB - CONTEXT_MIB
 OUT_OF_MEMORY = 2
+SLOTS_USED = 8
+"""Where it is in the region, by native/lib/region_file.h."""
 GUESSED_CONTEXT_MIB, BLIND_MARGIN_MIB = 520, 128
 """What a process is charged with where nothing can be measured."""
 
@@ -45,6 +47,15 @@ def test_processes_of_a_container_share_its_limit_and_see_what_all_hold(containe
         assert container.filled_mib(10) == left
         end([program])
     assert container.filled_mib(10) == ROOM_MIB
+
+
+def test_a_number_of_slots_that_cannot_be_ends_no_program(container):
+    with container.start("print(alloc(2), flush=True)\ninput()\nprint(alloc(2), cuda.free_mib())") as program:
+        assert first_lines([program]) == ["0"]
+        with (container.directory / "region").open("r+b") as file:
+            file.seek(SLOTS_USED)
+            file.write(b"\xff" * 4)
+        assert program.communicate("\n", timeout=PATIENCE_S)[0] == f"0 {ROOM_MIB - 4}\n"
 
 
 def test_whoever_is_killed_while_allocating_gives_everything_back(container):

@@ -3,6 +3,8 @@
 import socket
 import threading
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -53,6 +55,13 @@ def host_pid(container, **environment):
 def test_a_process_is_told_its_number_on_the_node(container, tmp_path):
     with agent(tmp_path / "socket", b"pid 4242\n"):
         assert host_pid(container, TESSERA_AGENT=str(tmp_path / "socket")) == 4242
+
+
+def test_the_path_of_the_agent_may_be_longer_than_an_address_has_room_for(container, tmp_path):
+    long = tmp_path / ("deep" * 40)
+    with TemporaryDirectory() as short, agent(Path(short) / "socket", b"pid 4242\n"):
+        long.symlink_to(short)
+        assert host_pid(container, TESSERA_AGENT=str(long / "socket")) == 4242
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,18 @@ def test_the_memory_of_the_dead_is_not_shown(machine, holding):
     assert machine.run(f"{BEGIN}print(n.nvmlDeviceGetMemoryInfo(first).used)") == "0"
 
 
+def test_a_child_may_ask_what_its_parent_has_begun_to(machine, holding):
+    holding(1_000)
+    script = f"""{BEGIN}
+import os
+if os.fork() == 0:
+    print(n.nvmlDeviceGetMemoryInfo(first).used // {MIB}, flush=True)
+    os._exit(0)
+print(os.wait()[1])
+"""
+    assert machine.run(script).split() == [str(1_000 + CONTEXT_MIB), "0"]
+
+
 def test_our_own_discovery_finds_the_cards(machine):
     script = """
 from tessera.vendors.nvml import NvmlBackend
