@@ -166,12 +166,27 @@ async def test_a_token_that_others_removed_is_replaced_and_who_uses_the_compute_
     assert (await compute.send_tensors(a_tensor(4))).success
 
 
+async def test_who_uses_a_compute_with_a_long_name_is_told_what_happens_to_its_pod(make_compute: MakeCompute):
+    told = set[str]()
+    compute = make_compute("w" * 63, image=IMAGE, on_event=lambda reason, _: told.add(reason))
+    await compute.ready(timeout=120)
+    assert {"SuccessfulCreate", "Scheduled"} <= told
+
+
+async def test_a_token_of_the_users_own_is_the_one_that_is_shown(make_compute: MakeCompute):
+    compute = make_compute("worker", image=IMAGE, env={"KPU_TOKEN": "pa$$word"})
+    await compute.ready()
+    assert (await compute.send_tensors(a_tensor(4))).success
+
+
 @pytest.mark.parametrize("grace", [0, 45])
-async def test_a_grace_of_its_own_lets_the_compute_go(grace: int, kubectl: CommandLine, make_compute: MakeCompute):
+async def test_a_compute_and_its_pod_are_gone_after_any_grace(
+    grace: int, kubectl: CommandLine, make_compute: MakeCompute
+):
     compute = make_compute("worker", image=IMAGE)
     await compute.ready()
     await compute.delete(grace_period_seconds=grace)
-    assert kubectl("get", "computes", "-o", "name") == ""
+    assert kubectl("get", "computes,pods", "-o", "name") == ""
 
 
 async def test_a_name_can_be_used_again_at_once(make_compute: MakeCompute):

@@ -250,25 +250,42 @@ def test_a_compute_that_is_made_anew_at_once_waits_for_what_the_earlier_one_had(
 
 def run_deaf(computes: Computes, grace_s: int) -> None:
     """A Compute whose pod ends only when it is killed, to be deleted with this time."""
-    deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)"
+    deaf = (
+        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(1000)"
+    )
     grace = {"compute.kpu.dev/deletion-grace-seconds": str(grace_s)}
     computes.apply("demo", computes.running(deaf), annotations=grace, finalizers=["compute.kpu.dev/deletion"])
     for event in ("create", "jsonpath={.status.phase}=Running"):
         computes.kubectl("wait", f"--for={event}", "pod/demo-0", "--timeout=50s")
+    with computes.kubectl.running("logs", "-f", "demo-0") as lines:
+        assert next(lines).strip() == "deaf"
 
 
 @pytest.mark.parametrize("grace_s", [0, 1])
-def test_a_pod_that_is_given_less_time_to_end_is_killed_before_the_usual_time(computes: Computes, grace_s: int):
+def test_a_compute_that_gives_its_pod_less_time_to_end_is_gone_after_it_and_before_the_usual_time(
+    computes: Computes, grace_s: int
+):
     run_deaf(computes, grace_s)
-    computes.kubectl("delete", "compute", "demo", "--timeout=30s")
-    eventually(lambda: not computes.kubectl("get", "pods", "-o", "name"), timeout_s=20)
+    computes.kubectl("delete", "compute", "demo", "--timeout=25s")
+    assert not computes.kubectl("get", "pods", "-o", "name")
 
 
-def test_a_pod_that_is_given_more_time_to_end_has_it(computes: Computes):
+def test_a_pod_that_is_given_more_time_to_end_has_it_and_its_compute_stays_as_long(computes: Computes):
     run_deaf(computes, grace_s=45)
     grace = "jsonpath={.metadata.deletionGracePeriodSeconds}\n"
     with computes.kubectl.running("get", "pod", "demo-0", "-w", "-o", grace) as lines:
-        computes.kubectl("delete", "compute", "demo", "--timeout=30s")
+        computes.kubectl("delete", "compute", "demo", "--wait=false")
         told = next(line.strip() for line in lines if line.strip())
     assert told == "45"
-    computes.kubectl("delete", "pod", "demo-0", "--grace-period=1", "--wait=false")
+    assert computes.condition("demo", "Ready")["reason"] == "Deleting"
+    computes.kubectl("delete", "pod", "demo-0", "--grace-period=0", "--force")
+    computes.kubectl("wait", "--for=delete", "compute/demo", "--timeout=25s")
+    assert not computes.kubectl("get", "pods", "-o", "name")
+
+
+def test_a_compute_that_goes_while_its_first_pod_is_made_leaves_none(computes: Computes):
+    grace = {"compute.kpu.dev/deletion-grace-seconds": "1"}
+    computes.apply("demo", computes.serving(), annotations=grace, finalizers=["compute.kpu.dev/deletion"])
+    computes.kubectl("wait", "--for=create", "statefulset/demo", "--timeout=30s")
+    computes.kubectl("delete", "compute", "demo", "--timeout=25s")
+    assert not computes.kubectl("get", "pods", "-o", "name")

@@ -5,6 +5,7 @@ What the StatefulSet's controller and a kubelet would say, tests say by hand.
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -155,6 +156,55 @@ async def test_what_is_somebody_elses_is_not_taken_over(home: Home, kind: Kind[A
     assert f"{kind.name} {name} is there already and belongs to somebody else" in stalled["message"]
     assert "ownerReferences" not in (await home.get(kind, name))["metadata"]
     await home.client.delete(kind, name, namespace=home.namespace)
+    await home.until_told("StatefulSetNotReady")
+
+
+NO_OWNER: Document = {"metadata": {"ownerReferences": None}}
+
+
+@pytest.mark.usefixtures("operator")
+@pytest.mark.parametrize("kind", [STATEFUL_SETS, SERVICES], ids=lambda kind: kind.name)
+async def test_what_somebody_took_from_its_compute_is_taken_back(home: Home, kind: Kind[Any]):
+    await home.make()
+    await home.until_told("StatefulSetNotReady")
+    await home.client.patch(kind, "demo", NO_OWNER, namespace=home.namespace)
+    compute = await home.get(COMPUTE_DOCUMENTS)
+    found = await home.until(kind, lambda one: one["metadata"].get("ownerReferences"))
+    assert [owner["uid"] for owner in found["metadata"]["ownerReferences"]] == [compute["metadata"]["uid"]]
+    assert condition_of(await home.get(COMPUTE_DOCUMENTS), "Stalled")["status"] == "False"
+
+
+@pytest.mark.parametrize("kind", [STATEFUL_SETS, SERVICES], ids=lambda kind: kind.name)
+async def test_what_an_earlier_compute_left_to_nobody_is_the_next_ones(home: Home, kind: Kind[Any]):
+    async with operating(home.client):
+        await home.make()
+        await home.until_told("StatefulSetNotReady")
+    left = await home.client.patch(kind, "demo", NO_OWNER, namespace=home.namespace)
+    named = {COMPUTE_DOCUMENTS: "demo", STATEFUL_SETS: "demo", SERVICES: "demo", SECRETS: "demo-token"}
+    for one in named.keys() - {kind}:
+        with suppress(NotFound):
+            await home.client.delete(one, named[one], namespace=home.namespace)
+    async with operating(home.client):
+        await home.make()
+        compute = await home.until_told("StatefulSetNotReady")
+    found = await home.get(kind)
+    assert found["metadata"]["uid"] == left["metadata"]["uid"]
+    assert [owner["uid"] for owner in found["metadata"]["ownerReferences"]] == [compute["metadata"]["uid"]]
+
+
+@pytest.mark.usefixtures("operator")
+async def test_a_token_that_is_nobodys_is_told_with_the_way_out(home: Home, operator: ComputeOperator):
+    """The operator may make Secrets and not change them."""
+    await home.make()
+    await home.until_told("StatefulSetNotReady")
+    await home.client.patch(SECRETS, "demo-token", NO_OWNER, namespace=home.namespace)
+    await look_again(operator)
+    compute = await home.until_told("NameTaken")
+    message = condition_of(compute, "Stalled")["message"]
+    assert message == (
+        "Secret demo-token was made for a Compute of this name and is nobody's now; delete it, and another is made"
+    )
+    await home.client.delete(SECRETS, "demo-token", namespace=home.namespace)
     await home.until_told("StatefulSetNotReady")
 
 
@@ -525,6 +575,22 @@ async def test_a_grace_that_no_pod_can_have_holds_no_compute(home: Home, grace: 
         await home.make(finalizers=["compute.kpu.dev/deletion"], annotations=annotations)
         await home.until_told("StatefulSetNotReady")
         await home.client.delete(COMPUTE_DOCUMENTS, "demo", namespace=home.namespace)
+        await until_gone(home.client, COMPUTE_DOCUMENTS, ObjectKey(home.namespace, "demo"))
+
+
+async def test_a_compute_is_held_until_its_set_has_no_pod_and_knows_that_none_is_wanted(home: Home):
+    annotations = {"compute.kpu.dev/deletion-grace-seconds": "5"}
+    async with operating(home.client) as operator:
+        await home.make(finalizers=["compute.kpu.dev/deletion"], annotations=annotations)
+        await home.until_told("StatefulSetNotReady")
+        await home.tell_pod(phase="Running")
+        await until(lambda: len(operator.watched.pods))
+        await home.client.delete(COMPUTE_DOCUMENTS, "demo", namespace=home.namespace)
+        await until_gone(home.client, PODS, ObjectKey(home.namespace, "demo-0"))
+        await home.until(STATEFUL_SETS, lambda one: one["spec"]["replicas"] == 0)
+        await asyncio.sleep(0.3)
+        assert (await home.get(COMPUTE_DOCUMENTS))["metadata"]["finalizers"] == ["compute.kpu.dev/deletion"]
+        await home.tell_set(replicas=0)
         await until_gone(home.client, COMPUTE_DOCUMENTS, ObjectKey(home.namespace, "demo"))
 
 

@@ -77,7 +77,11 @@ def a_pod(
             "labels": labels,
             "creationTimestamp": more.get("created", "2026-01-01T00:00:00Z"),
         },
-        "spec": {"containers": [{"name": "mpi", "image": "mpi"}], "nodeName": "node-a"},
+        "spec": {
+            "containers": [{"name": "mpi", "image": "mpi"}],
+            "nodeName": "node-a",
+            "restartPolicy": more.get("restart_policy", "Never"),
+        },
         "status": {
             "phase": more.get("phase", phase),
             "containerStatuses": [container],

@@ -80,7 +80,7 @@ def test_the_launchers_last_words(line, cause):
 
 
 @pytest.mark.parametrize(
-    ("code", "words"), [(127, "not in the image"), (137, "killed"), (139, "SIGSEGV"), (143, "SIGTERM"), (3, "failed")]
+    ("code", "words"), [(127, "not found"), (137, "killed"), (139, "SIGSEGV"), (143, "SIGTERM"), (3, "failed")]
 )
 def test_an_exit_code(code, words):
     found = verdict(FAILED, [a_pod(state="terminated", exit=code)], log="a\nb\nc\nlast\n")

@@ -115,17 +115,37 @@ def test_no_line_is_lost_or_doubled_over_broken_connections(server, job):
 
 def test_a_restarted_container_has_its_earlier_log_read_first(server, job):
     server.on("GET", JOB, RUNNING, RUNNING, DONE)
-    first, second = a_pod(), a_pod(restarts=1)
+    first, second = a_pod(restart_policy="OnFailure"), a_pod(restarts=1, restart_policy="OnFailure")
     server.on("GET", PODS, pods(first), pods(second), pods(a_pod(state="terminated", restarts=1)))
 
     def log(request):
+        asked = [one for one in server.asked("GET", LOG) if "previous" in one.query]
         if "previous" in request.query:
-            return Stream((stamped(1, "a"), stamped(2, "died")))
+            return Failure(400, "not found") if len(asked) == 1 else Stream((stamped(1, "a"), stamped(2, "died")))
         asked = [one for one in server.asked("GET", LOG) if "previous" not in one.query]
         return Stream((stamped(1, "a"),)) if len(asked) == 1 else Stream((stamped(3, "again"),))
 
     server.on("GET", LOG, log)
     assert list(job.get_logs(follow=True)) == ["a\n", "died\n", "again\n"]
+
+
+@pytest.mark.parametrize("previous_s", [1, 2])
+def test_a_container_that_is_restarted_while_its_log_is_opened_has_its_earlier_log_read_first(server, job, previous_s):
+    server.on("GET", JOB, RUNNING, RUNNING, DONE)
+    pod, ended = a_pod(restart_policy="OnFailure"), a_pod(state="terminated", restarts=1, restart_policy="OnFailure")
+    server.on("GET", PODS, pods(pod), pods(ended))
+    earlier, later = Stream((stamped(previous_s, "a"),)), Stream((stamped(2, "b"),))
+    server.on("GET", LOG, lambda request: earlier if "previous" in request.query else later)
+    assert list(job.get_logs(follow=True, tail_lines=None)) == ["a\n", "b\n"]
+
+
+def test_of_a_tail_nothing_earlier_is_given(server, job):
+    server.on("GET", JOB, RUNNING, RUNNING, DONE)
+    pod, ended = a_pod(restart_policy="OnFailure"), a_pod(state="terminated", restarts=1, restart_policy="OnFailure")
+    server.on("GET", PODS, pods(pod), pods(ended))
+    earlier, later = Stream((stamped(1, "a"),)), Stream((stamped(2, "b"),))
+    server.on("GET", LOG, lambda request: earlier if "previous" in request.query else later)
+    assert list(job.get_logs(follow=True, tail_lines=3)) == ["b\n"]
 
 
 def test_what_a_kubelet_says_in_the_place_of_a_log_is_no_line_of_it(server, job):

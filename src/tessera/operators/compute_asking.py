@@ -22,7 +22,7 @@ from tessera.model.catalogue import Catalogue
 from tessera.operators.compute_fitting import DatedNode, EmptyNodes, find_surveyed
 from tessera.operators.compute_objects import GATEWAYS, Address, Compute
 from tessera.operators.compute_pod_events import events_of_pod, find_volume_trouble, is_node_coming
-from tessera.operators.compute_pods import ComputePod, Trouble
+from tessera.operators.compute_pods import ComputePod, Trouble, words_of_scheduler
 from tessera.operators.compute_refusals import TOLD, Event
 from tessera.operators.compute_routing import Parent, find_hindrance, find_parents, read_gateway
 
@@ -133,5 +133,5 @@ class Placing:
 
 def _digest(pod: ComputePod) -> bytes:
     """Of what matters for where it can be, which another pod of the same Compute has too."""
-    wanted = (pod.metadata.annotations, pod.spec)
+    wanted = (pod.metadata.annotations, pod.spec, words_of_scheduler(pod))
     return hashlib.sha256(msgspec.json.encode(wanted, order="deterministic")).digest()

@@ -32,6 +32,8 @@ DEFAULT_LIMITS = {"cpu": "1", "memory": "2Gi"}
 PROBE_TIMES = {"initialDelaySeconds": 2, "periodSeconds": 2, "timeoutSeconds": 5, "failureThreshold": 3}
 TOKEN_KEY = "token"
 TOKEN_DIGEST = "compute.kpu.dev/token-digest"
+UNTIL_KILLED_S = 86400
+"""A day: whoever ends a pod says how long it has, which its server never learns, and kills it then."""
 TLS_VOLUME, TLS_DIRECTORY = "tls", "/etc/kpu/tls"
 SHARED_VOLUME, SHARED_DIRECTORY = "shared", "/run/kpu/shared"
 ROUTE_HEADER = "compute-id"
@@ -60,7 +62,10 @@ class ComputeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def set_name(compute: Compute) -> str:
-    """The Compute's own, shortened where its pods could not have the labels that a StatefulSet gives them."""
+    """The Compute's own, shortened where its pods could not have the labels that a StatefulSet gives them.
+
+    Clients look for events of the set and its pod by the same rule.
+    """
     name = compute.name
     if len(name) <= MOST_SET_NAME:
         return name
@@ -206,6 +211,7 @@ def _environment(compute: Compute, settings: ComputeSettings) -> dict[str, Docum
     ours: dict[str, Document] = {
         "KPU_PORT": {"value": str(PORT)},
         "KPU_HOST": host,
+        "KPU_GRACE_SECONDS": {"value": str(UNTIL_KILLED_S)},
     }
     users = {variable["name"]: variable for variable in spec.env or ()}
     if "LOG_LEVEL" not in users:  # the server takes either, ours before that

@@ -1,7 +1,10 @@
 """Whether a pod that finds no node could ever find one: tried on the nodes as they are, with nobody on them. Pure.
 
 What passes by itself, a node that is not ready or a card that is cordoned, is no reason to give up. Neither is a
-cluster without nodes, which may be about to get some, nor a node of whose cards nobody has told yet.
+cluster without nodes, which may be about to get some, nor a node of whose cards nobody has told yet. A resource that is
+none of ours comes with somebody's plugin: a node that we know and that does not list it will not have it by waiting.
+What comes from a driver by a device class stands on no node, and the scheduler does not say of it that it is
+insufficient.
 """
 
 from collections.abc import Iterable, Sequence, Set
@@ -14,10 +17,12 @@ from tessera.errors import InvalidInput
 from tessera.model.annotations.keys import CLAIM, INVENTORY, LATE_BINDING, LIMITS_HELD
 from tessera.model.catalogue import Catalogue
 from tessera.model.nodes import NodeDocument, NodeMetadata, read_node
+from tessera.model.pod_documents import NO_RESOURCES, read_document
 from tessera.model.pods import read_pod_request
+from tessera.model.quantities import parse_quantity
 from tessera.model.refusals import Reason, Refusal
 from tessera.model.requests import DEFAULT_POLICY
-from tessera.operators.compute_pods import ComputePod
+from tessera.operators.compute_pods import ComputePod, words_of_scheduler
 from tessera.vendors.rules import refine
 
 LONG_THERE = timedelta(minutes=10)
@@ -56,6 +61,7 @@ class EmptyNodes:
         self._surveyed = surveyed
         self._count = len(nodes)
         self._is_readable = True
+        self._listed = {node.metadata.name: _listed(node) for node in nodes if node.metadata.name in surveyed}
         ledger = Ledger()
         try:
             for node in nodes:
@@ -72,15 +78,37 @@ class EmptyNodes:
         document = {"metadata": {"name": pod.name, "annotations": annotations}, "spec": pod.spec}
         try:
             request = read_pod_request(document, self._catalogue, refine)
+            foreign = find_foreign(document, self._catalogue)
         except InvalidInput:
             return False
-        refusals = self._decider.refusals(request)
-        return 0 < self._count == len(refusals) and all(self._is_lasting(refusal) for refusal in refusals)
+        refusing = {refusal.where for refusal in self._decider.refusals(request) if self._is_lasting(refusal)}
+        insufficient = {key for key in foreign if f"Insufficient {key}" in words_of_scheduler(pod)}
+        lacking = {name for name, listed in self._listed.items() if not insufficient <= listed}
+        return 0 < self._count == len(refusing | lacking)
 
     def _is_lasting(self, refusal: Refusal) -> bool:
         if refusal.reason is Reason.NO_CARDS:
             return refusal.where in self._surveyed
         return refusal.reason in LASTING
+
+
+def find_foreign(pod: object, catalogue: Catalogue) -> frozenset[str]:
+    """The resources that a pod asks for and that neither Kubernetes nor a vendor of ours knows."""
+    spec = read_document(pod).spec
+    asked = (
+        amount
+        for container in (*(spec.init_containers or ()), *spec.containers)
+        for amount in (container.resources or NO_RESOURCES).first_of_requests().items()
+    )
+    return frozenset(
+        key for key, amount in asked if "/" in key and catalogue.by_resource(key) is None and parse_quantity(amount)
+    )
+
+
+def _listed(node: NodeDocument) -> frozenset[str]:
+    """Also what it has none of for now, because its plugin is away."""
+    status = node.status
+    return frozenset({**(status.capacity or {}), **(status.allocatable or {})} if status else ())
 
 
 def find_surveyed(nodes: Iterable[DatedNode], catalogue: Catalogue, now: datetime) -> frozenset[str]:

@@ -6,6 +6,7 @@ operator that starts anew applies everything once, which changes nothing where a
 
 import hashlib
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -34,6 +35,7 @@ from tessera.operators.compute_objects import (
     COMPUTE_DOCUMENTS,
     GRPC_ROUTES,
     MANAGER,
+    NAME_LABEL,
     STATEFUL_SETS,
     Compute,
 )
@@ -164,7 +166,7 @@ class Maker:
     async def _apply(self, kind: Kind[Document], compute: Compute, wanted: Document) -> Document:
         key = ObjectKey(compute.namespace, wanted["metadata"]["name"])
         seen = self._watched.child(kind, key) or await self._find(kind, key)
-        if seen is not None:
+        if seen is not None and not (_is_nobodys(seen, compute) and _is_applied_by_us(seen)):
             _refuse_foreign(kind, seen, compute)
         which, wish = (kind.plural, compute.key), _digest(wanted)
         if seen is not None and self._applied.get(which) == (wish, _digest(_own_part(seen))):
@@ -224,9 +226,22 @@ def _refuse_foreign(kind: Kind[Document], seen: Document, compute: Compute) -> N
     if owner and (owner.kind, owner.name) == (COMPUTE_DOCUMENTS.name, compute.name):
         message = f"{kind.name} {name} is of an earlier Compute of this name and is about to be removed"
         raise _Hindered(Trouble("PredecessorGoing", message))
+    if _is_nobodys(seen, compute):
+        message = f"{kind.name} {name} was made for a Compute of this name and is nobody's now; delete it"
+        raise _Hindered(Trouble("NameTaken", f"{message}, and another is made", is_final=True))
     whose = f"{owner.kind} {owner.name}" if owner else "somebody else"
     message = f"{kind.name} {name} is there already and belongs to {whose}; remove it, or call the Compute otherwise"
     raise _Hindered(Trouble("NameTaken", message, is_final=True))
+
+
+def _is_nobodys(seen: Document, compute: Compute) -> bool:
+    """Whether it was made for a Compute of this name and somebody took its owner off: then nobody ever removes it."""
+    labels: Mapping[str, str] = seen["metadata"].get("labels") or {}
+    return controller_of(seen) is None and labels.get(NAME_LABEL) == compute.name
+
+
+def _is_applied_by_us(seen: Document) -> bool:
+    return any(one.get("manager") == MANAGER for one in seen["metadata"].get("managedFields") or ())
 
 
 def _refused(kind: Kind[Any], error: ApiError) -> Trouble:

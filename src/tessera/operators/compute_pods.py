@@ -131,6 +131,11 @@ class ComputePod(_Part, frozen=True, kw_only=True):
         return bool(self.metadata.deletion_timestamp)
 
     @property
+    def is_serving(self) -> bool:
+        said = _condition(self, "Ready")
+        return said is not None and said.status == "True" and not self.is_going
+
+    @property
     def containers(self) -> Iterable[ContainerStatus]:
         """In the order in which they start."""
         return (*(self.status.init_container_statuses or ()), *(self.status.container_statuses or ()))
@@ -149,6 +154,12 @@ def is_long_unschedulable(pod: ComputePod, patience_s: float, now: datetime) -> 
     if said is None or said.status == "True" or said.reason != UNSCHEDULABLE or said.last_transition_time is None:
         return False
     return (now - said.last_transition_time).total_seconds() >= patience_s
+
+
+def words_of_scheduler(pod: ComputePod) -> str:
+    """Why it has no node yet."""
+    said = _condition(pod, "PodScheduled")
+    return said.message or "" if said is not None and said.status != "True" else ""
 
 
 def waits_for_volumes(pod: ComputePod) -> bool:

@@ -56,6 +56,7 @@ class Progress(msgspec.Struct, frozen=True):
     """Of a StatefulSet, by the word of its controller. `is_seen` tells whether that is about the present one."""
 
     wanted: int
+    made: int
     ready: int
     updated: int
     revision: str
@@ -113,6 +114,7 @@ def read_progress(stateful_set: Document) -> Progress:
     told: Document = stateful_set.get("status") or {}
     return Progress(
         wanted=stateful_set["spec"].get("replicas", 1),
+        made=told.get("replicas") or 0,
         ready=told.get("readyReplicas") or 0,
         updated=told.get("updatedReplicas") or 0,
         revision=told.get("updateRevision") or "",
@@ -132,7 +134,7 @@ def _judge_readiness(
     if observed.stateful_set is None:
         return _condition(READY, False, "StatefulSetNotAvailable", "the StatefulSet is not there yet"), None
     progress = read_progress(observed.stateful_set)
-    if progress.is_done:
+    if progress.is_done or _serves_beside_surplus(progress, observed):
         message = f"All {progress.wanted} replicas are ready"
         return _condition(READY, True, "StatefulSetReady", message), observed.token_trouble
     hopeless = _hopeless(observed, settings, now)
@@ -141,6 +143,15 @@ def _judge_readiness(
         return _condition(READY, False, trouble.reason, trouble.message), trouble
     message = f"StatefulSet has {_ready_now(progress)}/{progress.wanted} ready replicas"
     return _condition(READY, False, "StatefulSetNotReady", f"{message}; {_describe(progress, observed.pods)}"), None
+
+
+def _serves_beside_surplus(progress: Progress, observed: Observed) -> bool:
+    """Pods that somebody scaled up to count until they have ended, some here and some there: each is looked at."""
+    if observed.stateful_set is None or not progress.is_seen or progress.made <= progress.wanted:
+        return False
+    wanted = {f"{observed.stateful_set['metadata']['name']}-{ordinal}" for ordinal in range(progress.wanted)}
+    serving = {pod.name for pod in observed.pods if pod.revision == progress.revision and pod.is_serving}
+    return bool(wanted) and wanted <= serving
 
 
 def _find_trouble(

@@ -27,16 +27,21 @@ def saying(compute: Compute, *conditions: Condition, **status: Any) -> Compute:
     return msgspec.structs.replace(compute, status=ComputeStatus(conditions=conditions, **status))
 
 
-def a_set(*, replicas: int = 1, ready: int = 0, updated: int = 1, seen: int = 3, changed_at: datetime = NOW) -> Any:
+def a_set(
+    *, replicas: int = 1, made: int = 1, ready: int = 0, updated: int = 1, seen: int = 3, changed_at: datetime = NOW
+) -> Any:
     """Of generation 3. `seen` is the generation that its controller has looked at."""
     managed = [{"manager": MANAGER, "operation": "Apply", "time": changed_at.isoformat()}]
-    status = {"observedGeneration": seen, "readyReplicas": ready, "updatedReplicas": updated, "updateRevision": PRESENT}
+    status = {"observedGeneration": seen, "updateRevision": PRESENT}
+    status |= {"replicas": made, "readyReplicas": ready, "updatedReplicas": updated}
     metadata = {"name": "demo", "uid": "s-1", "generation": 3, "managedFields": managed}
     return {"metadata": metadata, "spec": {"replicas": replicas}, "status": status}
 
 
-def a_pod(*, revision: str = PRESENT, deleted: bool = False, spec: Any = None, **status: Any) -> ComputePod:
-    metadata: dict[str, Any] = {"name": "demo-0", "labels": {"controller-revision-hash": revision}}
+def a_pod(
+    name: str = "demo-0", *, revision: str = PRESENT, deleted: bool = False, spec: Any = None, **status: Any
+) -> ComputePod:
+    metadata: dict[str, Any] = {"name": name, "labels": {"controller-revision-hash": revision}}
     metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z"} if deleted else {}
     return msgspec.convert({"metadata": metadata, "spec": spec, "status": status}, ComputePod)
 

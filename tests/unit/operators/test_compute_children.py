@@ -4,6 +4,7 @@ import base64
 
 import pytest
 
+from kpu.client import computes
 from tessera.operators.compute_children import (
     TOKEN_DIGEST,
     ComputeSettings,
@@ -89,6 +90,12 @@ def test_variables_of_the_user_win_by_name_and_none_stands_there_twice():
 def test_a_log_level_by_its_short_name_is_not_hidden_by_ours():
     assert env_of(a_compute())["KPU_LOG_LEVEL"]["value"] == "INFO"
     assert "KPU_LOG_LEVEL" not in env_of(a_compute(env=[{"name": "LOG_LEVEL", "value": "DEBUG"}]))
+
+
+def test_a_server_waits_for_its_calls_until_its_pod_is_killed_unless_the_user_wants_less():
+    assert env_of(a_compute())["KPU_GRACE_SECONDS"]["value"] == "86400"
+    own = {"name": "KPU_GRACE_SECONDS", "value": "5"}
+    assert env_of(a_compute(env=[own]))["KPU_GRACE_SECONDS"] == own
 
 
 def test_where_pods_share_a_network_the_server_listens_on_its_own_address():
@@ -179,6 +186,11 @@ def test_a_long_name_is_shortened_where_a_label_of_the_pod_would_be_too_long():
     assert len(shortened) <= 52
     assert shortened != set_name(a_compute("a" * 62))
     assert make_service(a_compute(long))["metadata"]["name"] == long
+
+
+@pytest.mark.parametrize("name", ["demo", "b" * 52, "b" * 53, "a" * 63, "a" * 42 + "-" * 5 + "b" * 10])
+def test_a_client_knows_the_set_of_a_compute_by_its_name(name):
+    assert computes.set_name(name) == set_name(a_compute(name))
 
 
 def test_a_route_leads_calls_for_this_compute_to_its_service():

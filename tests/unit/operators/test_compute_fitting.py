@@ -1,6 +1,8 @@
 """Whether a pod could ever be placed."""
 
+from collections.abc import Mapping
 from datetime import timedelta
+from types import MappingProxyType
 
 import msgspec
 import pytest
@@ -21,9 +23,10 @@ def a_node(
     cordoned: bool = False,
     minutes: int = 60,
     said: tuple[str, ...] = (),
+    others: Mapping[str, str] = MappingProxyType({}),
 ) -> DatedNode:
-    """That has been there for so long, and of which an agent has `said` these conditions."""
-    host = {"cpu": "8", "memory": "64Gi", "pods": "110"}
+    """That has been there for so long, of which an agent has `said` these conditions, and that lists `others` too."""
+    host = {"cpu": "8", "memory": "64Gi", "pods": "110", **others}
     conditions = [{"type": "Ready", "status": ready}, *({"type": one, "status": "False"} for one in said)]
     status = {"allocatable": host, "capacity": host, "conditions": conditions}
     metadata = {"name": name, "annotations": {"hami.io/node-nvidia-register": cards} if cards else {}}
@@ -37,7 +40,8 @@ def can_never_be_placed(pod, nodes):
 
 def asking(**resources: object):
     container = {"name": "server", "resources": {"limits": resources, "requests": resources}}
-    return unplaced("no room", spec={"containers": [container]})
+    words = ", ".join(f"1 Insufficient {key}" for key in resources)
+    return unplaced(f"0/1 nodes are available: {words}.", spec={"containers": [container]})
 
 
 ONE = asking(**{"nvidia.com/gpu": 1})
@@ -95,3 +99,43 @@ def test_a_node_has_no_cards_when_somebody_has_looked(nodes):
 
 def test_what_needs_no_cards_is_not_waited_for_by_any_agent():
     assert can_never_be_placed(MANY_CPUS, [BARE])
+
+
+TYPO = asking(**{"nvidia.com/gpus": 1})
+NETWORK_CARD = asking(**{"nvidia.com/gpu": 1, "rdma/hca": "1"})
+
+
+@pytest.mark.parametrize("pod", [TYPO, NETWORK_CARD], ids=["a typing error", "somebody else's resource"])
+@pytest.mark.parametrize("node", [a_node(), a_node(cordoned=True)], ids=["in use", "cordoned"])
+def test_a_resource_that_no_node_lists_can_never_be_placed(pod, node):
+    assert can_never_be_placed(pod, [node])
+    assert can_never_be_placed(pod, [node, BARE])
+
+
+@pytest.mark.parametrize("amount", ["1", "0"], ids=["there", "whose plugin is away"])
+def test_a_resource_that_one_node_lists_may_be_placed(amount):
+    listing = a_node("node-b", others={"rdma/hca": amount})
+    assert not can_never_be_placed(NETWORK_CARD, [a_node(), listing])
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [[BARE], [a_node(), a_node("node-b", cards="", minutes=5)]],
+    ids=["nobody has told of any node", "the node has just come"],
+)
+def test_a_resource_of_others_may_still_come_to_a_node_that_is_not_known(nodes):
+    assert not can_never_be_placed(TYPO, nodes)
+
+
+def test_a_resource_that_no_node_lists_and_nobody_wants_any_of_hinders_nothing():
+    assert not can_never_be_placed(asking(**{"rdma/hca": "0"}), [a_node()])
+
+
+def test_a_resource_of_a_device_class_is_listed_by_no_node_and_may_be_placed():
+    waiting = unplaced("0/1 nodes are available: 1 cannot allocate all claims.", spec=NETWORK_CARD.spec)
+    assert not can_never_be_placed(waiting, [a_node()])
+
+
+def test_each_node_may_have_a_reason_of_its_own():
+    too_small = asking(**{"cpu": "9", "rdma/hca": "1"})
+    assert can_never_be_placed(too_small, [a_node(), a_node("node-b", others={"rdma/hca": "1"})])

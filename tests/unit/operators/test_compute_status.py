@@ -1,6 +1,7 @@
 """What a Compute says of itself, from what is there."""
 
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -57,6 +58,30 @@ def test_what_was_ready_before_the_last_change_does_not_count(stateful_set):
     said = judge(stateful_set=stateful_set, pods=(a_pod(revision=OLD),))
     assert said["Ready"][:2] == ("False", "StatefulSetNotReady")
     assert "0/1" in said["Ready"][2]
+
+
+READY: dict[str, Any] = {"conditions": [{"type": "Ready", "status": "True"}]}
+SURPLUS = (a_pod("demo-1", deleted=True, **READY), a_pod("demo-2", deleted=True))
+
+
+@pytest.mark.parametrize("updated", [1, 3], ids=["not counted while they end", "counted while they end"])
+def test_pods_that_somebody_scaled_up_to_and_that_are_ending_do_not_hold_up_the_one_that_serves(updated: int):
+    said = judge(stateful_set=a_set(made=3, ready=2, updated=updated), pods=(a_pod(**READY), *SURPLUS))
+    assert said["Ready"][:2] == ("True", "StatefulSetReady")
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        (a_pod(), *SURPLUS),
+        (a_pod(deleted=True, **READY), *SURPLUS),
+        (a_pod(revision=OLD, **READY), *SURPLUS),
+        (a_pod("demo-1", **READY), *SURPLUS),
+    ],
+    ids=["not ready", "ending too", "of an earlier template", "another is ready"],
+)
+def test_a_pod_beside_those_that_are_ending_must_be_the_one_that_is_wanted(pods):
+    assert judge(stateful_set=a_set(made=3, ready=2, updated=3), pods=pods)["Ready"][0] == "False"
 
 
 def test_a_suspended_compute_is_not_ready_and_not_stalled_whatever_its_pod_says():

@@ -99,6 +99,8 @@ class ApiServer:
     def answer(self, request: Request) -> tuple[int, Json | None]:
         with self._news:
             match request.method:
+                case "PATCH" if self._is_about_another(request.body or {}):
+                    return 409, {"kind": "Status", "code": 409, "message": "uid mismatch"}
                 case "PATCH":
                     self._merge(request.body or {})
                 case "DELETE" if self.compute is not None:
@@ -142,6 +144,11 @@ class ApiServer:
         with self._news:
             self._is_ending = True
             self._news.notify_all()
+
+    def _is_about_another(self, body: Json) -> bool:
+        """A uid in what is applied says which object it is about."""
+        wanted = body.get("metadata", {}).get("uid")
+        return wanted is not None and wanted != (self.compute or {"metadata": {"uid": None}})["metadata"]["uid"]
 
     def _merge(self, body: Json) -> None:
         old = self.compute or {"metadata": {"uid": "uid-1", "generation": 0}, "spec": None}

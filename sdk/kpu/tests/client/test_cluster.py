@@ -128,11 +128,20 @@ def test_without_any_cluster_one_sentence_says_what_to_do_and_init_can_still_be_
     init(client_config=configuration_for(api.url))
 
 
-def test_a_kubeconfig_that_is_no_yaml_is_told(monkeypatch, tmp_path):
-    (tmp_path / "k").write_text("{: this is : no yaml")
+@pytest.mark.parametrize("content", [b"{: this is : no yaml", b"a: [\n", b"- 1", b"5", b"\xff\xfe", b""])
+def test_a_kubeconfig_that_is_none_is_told_in_one_sentence(monkeypatch, tmp_path, content):
+    (tmp_path / "k").write_bytes(content)
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "k"))
-    with pytest.raises(NoCluster, match="the kubeconfig cannot be used"):
+    with pytest.raises(NoCluster, match="the kubeconfig cannot be used") as refused:
         init()
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("given", ["ml-team", {}])
+def test_a_configuration_that_is_none_is_refused_and_init_can_still_be_called(api, configuration_for, given):
+    with pytest.raises(ValueError, match=r"expected a kubernetes.client.Configuration; a namespace is given as init"):
+        init(given)
+    init(client_config=configuration_for(api.url))
 
 
 @pytest.mark.parametrize("namespace", ["", "Upper", "a.b", 5])

@@ -5,6 +5,8 @@ import pytest
 from kpu.client import Compute, InvalidCompute
 from kpu.client.intent import INTENT, Intent
 
+CHARACTERS = "expected text that has a form in UTF-8, without the character of code 0"
+
 
 def test_the_manifest_holds_the_whole_intent_and_no_empty_field():
     intent = Intent(
@@ -93,6 +95,17 @@ def test_a_dns_label_of_at_most_63_characters_is_a_name(name):
             "Compute x: host is 'localhost:6000', expected it without a port, which is given as `port`",
         ),
         ({"resources": {"cpu": [1]}}, "Compute x: resources['cpu'] is [1], expected an amount, such as 1 or '500m'"),
+        (
+            {"resources": {3: 1}},
+            "Compute x: a name in resources is 3, expected that of a resource, such as 'nvidia.com/gpu'",
+        ),
+        (
+            {"resources": {"": 1}},
+            "Compute x: a name in resources is '', expected that of a resource, such as 'nvidia.com/gpu'",
+        ),
+        ({"env": {"A": "1\0"}}, f"Compute x: env['A'] is '1\\x00', {CHARACTERS}"),
+        ({"annotations": {"a": "\udcff"}}, f"Compute x: annotations['a'] is '\\udcff', {CHARACTERS}"),
+        ({"args": ["a", "\0"]}, f"Compute x: a word of args is '\\x00', {CHARACTERS}"),
         ({"tls": True}, "Compute x: tls is True, expected the name of a Secret of type kubernetes.io/tls"),
     ],
 )

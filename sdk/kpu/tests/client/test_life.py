@@ -18,7 +18,7 @@ from kpu.client import (
     deleting,
     line,
 )
-from kpu.client.computes import FINALIZER, GRACE
+from kpu.client.computes import FINALIZER, GRACE, Computes
 
 
 @pytest.fixture
@@ -62,6 +62,30 @@ def test_a_deleted_compute_is_not_brought_back_by_suspending_it(server, compute)
     with pytest.raises(ComputeDeleted):
         asyncio.run(compute.suspend())
     assert server.compute is None
+
+
+@pytest.mark.parametrize("act", [Compute.suspend, Compute.resume])
+def test_a_compute_that_others_delete_in_that_very_moment_is_not_brought_back(server, compute, act, monkeypatch):
+    look = Computes.get
+
+    def look_and_remove(*asked):
+        found = look(*asked)
+        server.remove()
+        return found
+
+    monkeypatch.setattr(Computes, "get", look_and_remove)
+    with pytest.raises(ComputeDeleted):
+        asyncio.run(act(compute))
+    assert server.compute is None
+
+
+def test_a_compute_that_others_are_deleting_is_neither_changed_nor_made_anew(server, ready_compute):
+    server.change(lambda document: document["metadata"].update(deletionTimestamp="2026-01-02T03:04:05Z"))
+    assert not ready_compute.is_ready()
+    for refused in (ready_compute.ready(), ready_compute.suspend(), ready_compute.ready()):
+        with pytest.raises(ComputeDeleted):
+            asyncio.run(refused)
+    assert len(server.asked("PATCH")) == 1
 
 
 def test_is_ready_asks_every_time(server, ready_compute, says):

@@ -90,6 +90,43 @@ def test_a_token_that_was_replaced_is_looked_up_again_and_the_caller_sees_nothin
     asyncio.run(main())
 
 
+def test_a_token_that_was_removed_is_shown_until_there_is_another(server, says, serve):
+    guarded = serve(KPU_TOKEN="secret")
+    another_token(server)
+    compute = Compute("worker", host="127.0.0.1", port=guarded.port)
+    server.set_conditions(says("Ready", "True", "StatefulSetReady"), says("Stalled", "False", "Fine"))
+
+    async def main():
+        await compute.ready()
+        del server.objects[SECRET]
+        await compute.ready()
+        assert (await compute.send_tensors(np.ones(3))).success
+        await compute.close()
+
+    asyncio.run(main())
+
+
+def test_a_token_in_the_env_of_a_compute_is_shown_before_that_of_its_secret(server, says, serve):
+    guarded = serve(KPU_TOKEN="mine")
+    another_token(server)
+    compute = Compute("worker", host="127.0.0.1", port=guarded.port, env={"KPU_TOKEN": "mine"})
+    server.set_conditions(says("Ready", "True", "StatefulSetReady"), says("Stalled", "False", "Fine"))
+
+    async def main():
+        assert (await compute.send_tensors(np.ones(3))).success
+        await compute.close()
+
+    asyncio.run(main())
+
+
+def test_a_token_that_only_the_pod_can_know_is_told_of_when_the_compute_is_ready(server, says, tensor_server):
+    env = {"KPU_TOKEN_FILE": "/run/token"}
+    compute = Compute("worker", host="127.0.0.1", port=tensor_server.port, env=env)
+    server.set_conditions(says("Ready", "True", "StatefulSetReady"), says("Stalled", "False", "Fine"))
+    with pytest.raises(Unauthenticated, match=r"Compute lab/worker has a token of its own, by KPU_TOKEN_FILE in env"):
+        asyncio.run(compute.ready())
+
+
 def test_a_given_host_that_does_not_answer_is_told_of(server, says):
     with socket.create_server(("127.0.0.1", 0)) as reserved:
         port = reserved.getsockname()[1]
@@ -299,6 +336,16 @@ def test_a_pod_of_something_else_with_the_same_instance_is_not_asked_for(api, co
 def test_who_may_not_list_pods_is_forwarded_to_the_usual_one(api, computes):
     api.misbehave(lambda _: True, status=403, content=b'{"details": {}}')
     assert computes.server_of("worker", 50051) == PodPort(f"{PODS}/worker-0", 50051)
+
+
+def test_a_compute_with_a_long_name_has_a_set_and_a_pod_with_shorter_ones(api, computes):
+    api.objects[EVENTS] = {"items": []}
+    computes.events("w" * 53, None)
+    asked = [request.query["fieldSelector"].removeprefix("involvedObject.name=") for request in api.requests]
+    shortened = f"{'w' * 43}-a00c4669"
+    assert asked == ["w" * 53, shortened, f"{shortened}-0"]
+    api.misbehave(lambda _: True, status=403, content=b'{"details": {}}')
+    assert computes.server_of("w" * 53, 50051).path == f"{PODS}/{shortened}-0"
 
 
 def test_only_events_about_the_compute_and_its_pod_are_asked_for(api, computes):

@@ -119,6 +119,39 @@ def test_more_than_there_is_at_all_is_refused_at_once():
         asyncio.run(make().reserve(101))
 
 
+def test_what_is_there_already_counts_without_waiting_and_others_wait_until_the_sum_holds_again():
+    memory = make(wait_seconds=0.05)
+    keep(memory, "kept", 10)
+    assert memory.reserve_now(60)
+
+    async def main():
+        memory.count_made(70)
+        assert (memory.under_way_bytes, memory.total.used, list(memory.kept)) == (130, 130, [])
+        with pytest.raises(TooLarge, match="the server is busy"):
+            await memory.reserve(1)
+        memory.release(70)
+        await memory.reserve(40)
+
+    asyncio.run(main())
+
+
+def test_what_is_there_already_is_not_held_up_by_those_who_wait_and_gives_way_where_it_is_larger_than_the_sum():
+    memory = make()
+    assert memory.reserve_now(60)
+
+    async def main():
+        waiting = asyncio.create_task(memory.reserve(50))
+        await asyncio.sleep(0)
+        memory.count_made(40)
+        with pytest.raises(TooLarge, match="101 bytes are more than the 100"):
+            memory.count_made(101)
+        memory.release(100)
+        await waiting
+
+    asyncio.run(main())
+    assert memory.total.used == 50
+
+
 def test_a_waiter_that_is_cancelled_in_the_moment_of_its_turn_leaves_nothing():
     async def scene():
         memory = make()

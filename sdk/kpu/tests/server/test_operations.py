@@ -18,8 +18,9 @@ from kpu.errors import InvalidRequest, ServerGone, TooLarge, TransferFailed, Tra
 from kpu.sharing.knocking import visit
 from kpu.tensors import Description
 from kpu.torch.metrics import Metrics, serve_metrics
-from kpu.torch.server import TensorServer
+from kpu.torch.server import QUIET_SECONDS, TensorServer
 from kpu.torch.settings import SettingsError, read_settings
+from kpu.wire.messages import TensorChunk
 
 HOOKS = """
 from kpu.errors import InvalidRequest
@@ -64,8 +65,8 @@ def check(port: int, service: bytes = b"") -> bytes:
         return channel.unary_unary("/grpc.health.v1.Health/Check")(service, timeout=10)
 
 
-def metrics(port: int) -> dict[str, float]:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+def metrics(port: int, query: str = "") -> dict[str, float]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics{query}", timeout=10) as answer:
         lines = answer.read().decode().splitlines()
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
 
@@ -160,6 +161,7 @@ def test_metrics_tell_what_came_what_went_and_what_is_kept(serve, talk):
     assert (told["kpu_stored_tensors"], told["kpu_stored_bytes"]) == (2, 2000)
     assert told["kpu_evicted_tensors_total"] == 1
     assert told["kpu_under_way_bytes"] == told["kpu_calls_in_flight"] == 0
+    assert metrics(int(port), "?name[]=kpu_stored_tensors") == told
     assert "oldest tensor left" in with_metrics.end()
 
 
@@ -213,6 +215,20 @@ def test_many_large_uploads_at_once_stay_within_the_memory_of_the_server(serve, 
     assert grown < 160 << 20
 
 
+@pytest.mark.parametrize("is_shared", [False, True], ids=["grpc", "shared memory"])
+@pytest.mark.parametrize(("calls", "tensor_mib"), [(1, 70), (3, 45)], ids=["one call", "three calls"])
+def test_calls_with_a_hook_never_wait_for_memory_that_they_hold_themselves(hooked, talk, calls, tensor_mib, is_shared):
+    server = hooked("Scaling", "--memory-bytes", "128Mi", "--wait-seconds", "20")
+
+    async def all_at_once(client: TensorClient) -> Any:
+        tensors = (np.full(tensor_mib << 20, index, np.uint8) for index in range(calls))
+        return await asyncio.gather(*(client.stream_tensors(tensor) for tensor in tensors))
+
+    doubled = talk(server.port, all_at_once, shared=is_shared)
+    assert [int(np.asarray(tensor)[-1]) for (tensor,) in doubled] == [2 * index for index in range(calls)]
+    server.end()
+
+
 def test_all_that_a_server_holds_is_within_one_sum():
     async def scene() -> None:
         server = TensorServer(read_settings(["--host", "127.0.0.1", "--port", "0", "--memory-bytes", "64Mi"], {}))
@@ -251,6 +267,30 @@ def test_a_server_that_is_told_to_stop_lets_a_transfer_finish(serve, talk):
     assert server.process.wait(30) == 0
     with pytest.raises(ServerGone):
         talk(server.port, lambda client: client.receive_tensors())
+
+
+def test_who_connects_and_says_nothing_does_not_hold_up_the_end_but_a_call_does(serve, tmp_path):
+    server = serve("--grace-seconds", "86400", "--metrics-port", "0", "--shared-socket", str(tmp_path))
+    figures_port = int(re.findall(r"metrics_port=(\d+)", "".join(server.lines))[0])
+    header = TensorChunk("a", 0, b"1", 2, metadata={"shape": "2", "dtype": "uint8"}).encode()
+    last = TensorChunk("a", 1, b"2", 2, is_last=True).encode()
+
+    async def stop_during_a_call() -> bytes:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+            sending = channel.stream_unary("/kpu.torch.Service/ReceiveTensors")()
+            await sending.write(header)
+            while not (await asyncio.to_thread(metrics, figures_port))["kpu_calls_in_flight"]:
+                await asyncio.sleep(0.05)
+            server.send_signal(signal.SIGTERM)
+            await asyncio.sleep(2 * QUIET_SECONDS)
+            assert list(tmp_path.iterdir()) == [], "whoever is killed now leaves nothing"
+            await sending.write(last)
+            await sending.done_writing()
+            return await sending
+
+    with socket.create_connection(("127.0.0.1", server.port)):
+        assert b"Received 1 tensor" in asyncio.run(stop_during_a_call())
+        assert server.process.wait(10) == 0
 
 
 def test_a_second_server_on_a_port_is_told_so_and_does_not_share_it(server):
@@ -321,7 +361,23 @@ def test_a_token_that_no_call_can_carry_is_refused():
         read_settings([], {"KPU_TOKEN": "gehe\u00efm"})
 
 
-def test_hooks_that_are_none_end_the_server_with_a_sentence():
-    command = [sys.executable, "-m", "kpu.torch.server", "--port", "0", "--hooks", "builtins:dict"]
+def refused(*flags: str) -> str:
+    """What a server says that does not start."""
+    command = [sys.executable, "-m", "kpu.torch.server", "--host", "127.0.0.1", "--port", "0", *flags]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert "not a subclass of kpu.torch.hooks.TensorHooks" in ended.stderr
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    return ended.stderr
+
+
+@pytest.mark.parametrize("named", ["builtins:dict", "os:path"])
+def test_hooks_that_are_none_end_the_server_with_a_sentence(named):
+    assert "not a subclass of kpu.torch.hooks.TensorHooks" in refused("--hooks", named)
+
+
+def test_a_certificate_that_is_none_ends_the_server_with_a_sentence(tmp_path):
+    certificate, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    certificate.write_text("none")
+    key.write_text("none")
+    said = refused("--tls-cert", str(certificate), "--tls-key", str(key))
+    assert f"tls-cert {certificate} and tls-key {key} cannot be used" in said

@@ -90,8 +90,15 @@ def test_a_dtype_travels_and_is_kept_whether_the_server_knows_it_or_not(stock_cl
     assert stock_client["ReceiveTensors"](iter(sent)).success
 
 
-def test_a_stock_client_that_pickles_is_told_what_to_send(stock_client, protocol):
-    pickled = protocol.TensorChunk(tensor_id="t", data=b"\x80\x04K\x01.", total_chunks=1, is_last=True)
+@pytest.mark.parametrize(
+    "metadata",
+    [{}, {"shape": "[2, 2]", "dtype": "torch.float32", "device": "cpu", "size_bytes": "5"}],
+    ids=["bare", "as the original"],
+)
+def test_a_stock_client_that_pickles_is_told_what_to_send(stock_client, protocol, metadata):
+    pickled = protocol.TensorChunk(
+        tensor_id="t", data=b"\x80\x04K\x01.", total_chunks=1, is_last=True, metadata=metadata
+    )
     with pytest.raises(grpc.RpcError) as refused:
         stock_client["ReceiveTensors"](iter([pickled]))
     assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT

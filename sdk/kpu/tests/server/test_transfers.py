@@ -80,6 +80,7 @@ def test_random_tensors_are_normal(server):
         ({"dtype": "int7x"}, 'dtype "int7x" is unknown'),
         ({"dtype": "int32"}, "random tensors are made of"),
         ({"device": "cuda:99"}, "cuda:99"),
+        ({"device": "privateuseone"}, "privateuseone"),
     ],
 )
 def test_a_parameter_that_makes_no_sense_is_refused_and_not_replaced(server, parameters, said):

@@ -31,7 +31,9 @@ def test_it_has_the_shape_that_was_asked_for(shape):
     assert _lies_in_shared_memory(tensor)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "torch.float32", np.float32, np.dtype("float32"), float, "bool", "int64"])
+@pytest.mark.parametrize(
+    "dtype", ["float32", "torch.float32", np.float32, np.dtype("float32"), float, "bool", "int64", "f4", "<i2", "?"]
+)
 def test_it_has_the_dtype_that_was_asked_for(dtype):
     made = np.asarray(empty((2, 2), dtype))
     wanted = dtype.removeprefix("torch.") if isinstance(dtype, str) else dtype
@@ -94,3 +96,5 @@ def test_a_shape_or_a_dtype_that_makes_no_sense_is_refused():
         empty((1 << 40, 1 << 40), "float32")
     with pytest.raises(UnsupportedTensor, match='"float31" is unknown'):
         empty((2,), "float31")
+    with pytest.raises(UnsupportedTensor, match='"S4" is unknown'):
+        empty((2,), "S4")

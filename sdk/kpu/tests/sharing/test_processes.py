@@ -183,6 +183,23 @@ def test_a_socket_in_a_shared_directory_serves_too_and_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_server_that_stops_has_no_socket_file_any_more_and_leaves_that_of_its_successor_alone(tmp_path):
+    path = tmp_path / "kpu.sock"
+    stopping = open_door(str(path))
+    assert stopping
+    guest = visit(stopping.invite())
+    assert guest
+    stopping.hide()
+    assert not path.exists()
+    assert stopping.link(guest.session), "who is there already stays"
+    successor = open_door(str(path))
+    assert successor
+    guest.close()
+    stopping.close()
+    assert path.is_socket()
+    successor.close()
+
+
 def test_the_socket_file_of_a_killed_server_is_taken_over_and_that_of_a_living_one_is_not(tmp_path):
     path = tmp_path / "kpu.sock"
     killed = Peer()

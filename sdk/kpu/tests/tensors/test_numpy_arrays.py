@@ -72,6 +72,25 @@ def test_a_compacted_array_says_that_it_was_copied():
     assert take(np.arange(24).reshape(4, 6).T).copied
 
 
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda a: a.T,
+        lambda a: a[::-1],
+        lambda a: np.broadcast_to(a[0], (1000, 1000)),
+        lambda a: a.astype(">f4"),
+        lambda a: a.astype(">i4")[:, ::2],
+    ],
+)
+def test_a_large_array_that_does_not_lie_compact_is_copied_when_its_bytes_are_asked_for(view):
+    array = view(np.arange(1e6, dtype=np.float32).reshape(1000, 1000))
+    taken = take(array)
+    assert taken.on_host is None
+    assert not taken.copied
+    assert taken.raw.tobytes() == array.astype(array.dtype.newbyteorder("<")).tobytes()
+    assert taken.copied
+
+
 def test_what_is_given_lies_in_the_room_that_was_made():
     description = Description((2, 3), "float32")
     room = make_room(description)

@@ -17,6 +17,7 @@ WITHOUT_ARITHMETIC = re.compile(r"bits|u?int[1-7]$")
 DTYPES = [
     getattr(torch, name) for name in sorted(ITEM_BYTES) if hasattr(torch, name) and not WITHOUT_ARITHMETIC.match(name)
 ]
+CARRIERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
 ROWS = 1 << 9
 
 
@@ -46,6 +47,34 @@ def test_every_dtype_comes_back_bit_by_bit(server, dtype):
             assert sent.view(torch.uint8).any()
 
     asyncio.run(scenario())
+
+
+def _streamed(server: Any, sent: Any) -> tuple[Any, TransferStats]:
+    async def scenario() -> tuple[Any, TransferStats]:
+        async with TensorClient("127.0.0.1", server.port) as client:
+            (back,) = await client.stream_tensors(sent)
+            return back, _stats(client)
+
+    return asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_a_tensor_that_does_not_lie_compact_is_copied_once_and_straight_to_shared_memory(server, dtype):
+    """A copy in ordinary memory beside it would take as much again."""
+    compact = torch.randint(0, 2, (ROWS, 1 << 13), dtype=torch.uint8).view(dtype)
+    back, stats = _streamed(server, compact.t())
+    assert (stats.path, stats.bytes_copied) == ("shared-memory", compact.nbytes)
+    carrier = CARRIERS[dtype.itemsize]
+    assert back.dtype == dtype
+    assert torch.equal(back.view(carrier), compact.view(carrier).t())
+
+
+@pytest.mark.parametrize("lazy", [lambda tensor: tensor.conj(), lambda tensor: tensor.conj().imag], ids=["conj", "neg"])
+def test_lazy_conjugates_and_negatives_are_resolved_where_they_are_wanted(server, lazy):
+    sent = lazy(torch.randn(ROWS, 1024, dtype=torch.complex64))
+    back, stats = _streamed(server, sent)
+    assert (stats.path, stats.bytes_copied) == ("shared-memory", sent.nbytes)
+    assert torch.equal(back, sent)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.complex64, torch.bool], ids=str)

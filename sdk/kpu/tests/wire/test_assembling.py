@@ -147,6 +147,11 @@ def test_tensors_that_are_begun_and_never_finished_are_bounded():
         assemble(TensorChunk(str(number), 0, b"a", 2, metadata=first().metadata) for number in range(9))
 
 
+def test_a_tensor_whose_first_chunk_comes_late_is_counted_once():
+    chunks = [chunks_of(str(number), np.arange(4, dtype=np.uint8), 2) for number in range(8)]
+    assert len(assemble([*(second for _, second in chunks), *(head for head, _ in chunks)])) == 8
+
+
 def test_chunks_that_came_before_their_first_are_bounded():
     with pytest.raises(MalformedMessage, match="came before chunk 0"):
         assemble(TensorChunk("t", number, b"a", 1000) for number in range(1, EARLY_CHUNKS_LIMIT + 2))

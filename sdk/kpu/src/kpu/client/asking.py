@@ -29,7 +29,7 @@ def _checked_count(count: Any) -> int:
 
 
 def _checked_key(key: Any) -> str:
-    if not isinstance(key, str) or not _can_travel(key):
+    if not isinstance(key, str) or not can_travel(key):
         raise InvalidRequest(f"a name in parameters is {key!r}, expected a string, such as 'shape'")
     return key
 
@@ -37,12 +37,13 @@ def _checked_key(key: Any) -> str:
 def _as_text(key: str, value: Any) -> str:
     """A shape of torch's calls itself otherwise than other tuples do."""
     text = str(tuple(cast("tuple[Any, ...]", value))) if isinstance(value, tuple) else str(value)
-    if not _can_travel(text):
+    if not can_travel(text):
         raise InvalidRequest(f"parameters[{key!r}] is {text!r}, expected text that has a form in UTF-8")
     return text
 
 
-def _can_travel(text: str) -> bool:
+def can_travel(text: str) -> bool:
+    """Whether it has a form in UTF-8; half a character, as it comes of a name of a file, has none."""
     try:
         text.encode()
     except UnicodeEncodeError:

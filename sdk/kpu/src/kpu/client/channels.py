@@ -89,11 +89,14 @@ class Channels:
         self._channels: dict[asyncio.AbstractEventLoop, grpc.aio.Channel] = {}
 
     def here(self) -> grpc.aio.Channel:
-        """The channel of the running loop."""
+        """The channel of the running loop. One that waits before it connects again would fail a call without trying.
+
+        It makes way for a new one, and lasts for as long as calls use it.
+        """
         refuse_forked_child()
         loop = asyncio.get_running_loop()
         channel = self._channels.get(loop)
-        if channel is None:
+        if channel is None or channel.get_state() is grpc.ChannelConnectivity.TRANSIENT_FAILURE:
             self._drop_those_of_ended_loops()
             channel = self._channels[loop] = self._make()
         return channel

@@ -16,7 +16,8 @@ from kpu.errors import KpuError
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 DEFAULT_NAMESPACE = "default"
-UNUSABLE = (config.ConfigException, yaml.YAMLError, OSError)
+UNUSABLE = (config.ConfigException, yaml.YAMLError, OSError, ValueError, TypeError, AttributeError, KeyError)
+"""What the official client says of a file that is no kubeconfig, or not a whole one."""
 official: Any = config
 """Its functions have half-known types."""
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
@@ -64,6 +65,11 @@ def _find_cluster(configuration: client.Configuration | None, namespace: str | N
             f"namespace is {namespace!r}, expected the name of a namespace: "
             "at most 63 lower-case letters, digits and hyphens, such as 'ml-team'"
         )
+    if configuration is not None and not hasattr(configuration, "host"):
+        raise ValueError(
+            f"client_config is {configuration!r}, expected a kubernetes.client.Configuration; "
+            "a namespace is given as init(namespace=...)"
+        )
     found = _find_configuration() if configuration is None else configuration
     return Cluster(Api(found), namespace or _context_namespace() or _account_namespace() or DEFAULT_NAMESPACE)
 
@@ -98,7 +104,7 @@ def _current_context() -> str | None:
 
 
 def _sentence(error: Exception) -> str:
-    return str(error).strip().rstrip(".")
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
 def _context_namespace() -> str | None:

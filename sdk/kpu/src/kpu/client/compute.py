@@ -17,7 +17,7 @@ from kpu.client.intent import INTENT, Intent, check_host, check_port, check_susp
 from kpu.client.line import Line
 from kpu.client.models import KpuV1alpha1Compute
 from kpu.client.tensor_client import TensorClient
-from kpu.client.threads import arrival, in_thread, is_in_event_loop, post, start, wait_for
+from kpu.client.threads import arrival, in_thread, is_in_event_loop, posted, start, wait_for
 from kpu.client.transfers import LastTransfer
 from kpu.client.verdicts import IsDeleted, IsSuspended, Ready, judge
 from kpu.client.waiting import Tell, Wait, refusal
@@ -83,6 +83,7 @@ class Compute:
         self._told = set[tuple[Any, ...]]()
         self._computes: Computes | None = None
         self._resource: KpuV1alpha1Compute | None = None
+        self._applied: KpuV1alpha1Compute | None = None
         self._making = start(lambda: self._make(suspend))
         if wait_for(self._making, BLOCKED_S if is_in_event_loop() else None):
             self._making.result()
@@ -109,7 +110,7 @@ class Compute:
         """Wait until the Compute can be used, and connect. `timeout` in seconds, None to wait for ever.
 
         Raises ReadyTimeout (a TimeoutError), ComputeFailed for what waiting cannot better, Suspended, ComputeDeleted,
-        or Unreachable. Each says why.
+        Unreachable, or Unauthenticated for a token that cannot be known here. Each says why.
         """
         await self._connect(Deadline.after(timeout))
         return self
@@ -196,7 +197,7 @@ class Compute:
     def _make(self, suspend: bool) -> None:
         cluster = current_cluster()
         self._computes = Computes(cluster.api, cluster.namespace)
-        self._resource = self._computes.apply(self._intent.manifest(cluster.namespace, suspend=suspend))
+        self._resource = self._applied = self._computes.apply(self._intent.manifest(cluster.namespace, suspend=suspend))
 
     async def _made(self) -> None:
         await arrival(self._making)
@@ -204,7 +205,8 @@ class Compute:
     async def _connect(self, deadline: Deadline) -> TensorClient:
         await self._answered(self._made(), deadline)
         await self._outlive_predecessor(deadline)
-        wait = Wait(self._cluster, self.name, deadline, self._tell(), self._told)
+        tell = posted(self._on_event) if self._on_event else None
+        wait = Wait(self._cluster, self.name, deadline, tell, self._told)
         try:
             live = await in_thread(wait.until_ready)
         finally:
@@ -231,7 +233,7 @@ class Compute:
 
     async def _outlive_predecessor(self, deadline: Deadline) -> None:
         """An apply to a Compute that is being deleted is lost with it: make another once it is gone."""
-        met = self._resource
+        met = self._applied
         if met is None or met.metadata.deletion_timestamp is None:
             return
         suspend = bool(met.spec.suspend)
@@ -248,13 +250,16 @@ class Compute:
         await self._answered(in_thread(lambda: self._make(suspend)), deadline)
 
     async def _apply_again(self, *, suspend: bool) -> None:
-        """The whole intent: what an apply leaves out is taken away."""
+        """The whole intent: what an apply leaves out is taken away. A Compute that others delete meanwhile stays so."""
         await self._made()
-        live = await in_thread(lambda: self._cluster.get(self.name))
-        if live is None:
+        await self._outlive_predecessor(Deadline.after(LAZY_READY_S))
+        if live := await in_thread(lambda: self._cluster.get(self.name)):
+            self._notice(live)
+        manifest = self._intent.manifest(self.namespace, suspend=suspend)
+        applied = await in_thread(lambda: self._cluster.apply_to(live, manifest))
+        if applied is None:
             raise refusal(self._full_name, IsDeleted())
-        self._notice(live)
-        await in_thread(lambda: self._make(suspend))
+        self._resource = applied
 
     def _notice(self, live: KpuV1alpha1Compute) -> None:
         self._resource = live
@@ -265,13 +270,6 @@ class Compute:
                 SharedComputeWarning,
                 stacklevel=3,
             )
-
-    def _tell(self) -> Tell | None:
-        on_event = self._on_event
-        if on_event is None:
-            return None
-        loop = asyncio.get_running_loop()
-        return lambda reason, message: post(loop, lambda: on_event(reason, message))
 
     async def _use(self, transfer: Callable[[TensorClient], Awaitable[T]]) -> T:
         """A call that is refused for its token has done nothing yet: it is made again with the one that holds now."""

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import hashlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,11 +18,14 @@ MANAGER = "kpu-python-client"
 GONE = 404
 FORBIDDEN = 403
 CONFLICT = 409
+INVALID = 422
 GRACE = "compute.kpu.dev/deletion-grace-seconds"
 FINALIZER = "compute.kpu.dev/deletion"
 SERVER = "kpu-torch-server"
 """What every operator names the pods of a Compute after."""
 PORT_NAME = "grpc"
+LONGEST_SET_NAME, HASH_LENGTH = 52, 8
+"""What our operator shortens the name of a StatefulSet to, and how much of that is a hash of the whole name."""
 UPDATES = 5
 """How often a write that others came before is tried again."""
 
@@ -63,6 +67,19 @@ class Computes:
                 )
             raise
         return KpuV1alpha1Compute.from_dict(applied)
+
+    def apply_to(self, live: KpuV1alpha1Compute | None, manifest: Object) -> KpuV1alpha1Compute | None:
+        """None if that very Compute is gone or going: no other is made in its place, and none that was is changed."""
+        if live is None or live.metadata.deletion_timestamp is not None:
+            return None
+        uid = live.metadata.uid
+        try:
+            return self.apply({**manifest, "metadata": {**manifest["metadata"], "uid": uid}})
+        except client.ApiException as error:
+            now = self.get(live.metadata.name) if status_of(error) in (CONFLICT, INVALID) else live
+            if now is not None and now.metadata.uid == uid:
+                raise
+            return None
 
     def get(self, name: str, deadline_s: float = DEADLINE_S) -> KpuV1alpha1Compute | None:
         """None if there is no such Compute."""
@@ -137,14 +154,15 @@ class Computes:
         `since` is when the Compute was made: what is older was about another one of the same name.
         """
         until_s = time.monotonic() + deadline_s
-        mine = [event for about in (name, f"{name}-0") for event in self._events_about(about, until_s)]
+        about = dict.fromkeys((name, set_name(name), pod_name(name)))
+        mine = [event for involved in about for event in self._events_about(involved, until_s)]
         return sorted((one for one in mine if since is None or one.when >= since), key=lambda one: one.when)
 
     def server_of(self, name: str, usual_port: int) -> PodPort:
         """The pod that runs now, and where it serves; what is usual where that may not be looked up."""
         pods = self.pods(name)
         if pods is None:
-            return PodPort(f"{self._core}/pods/{name}-0", usual_port)
+            return PodPort(f"{self._core}/pods/{pod_name(name)}", usual_port)
         running = [pod for pod in pods if pod.get("status", {}).get("phase") == "Running"]
         if not running:
             raise Unreachable(f"Compute {self.namespace}/{name} has no pod that runs")
@@ -163,6 +181,18 @@ class Computes:
             if status_of(error) in (GONE, FORBIDDEN):
                 return {}
             raise
+
+
+def set_name(name: str) -> str:
+    """Of the StatefulSet of a Compute: its own name, shortened where its pods could not have the labels they get."""
+    if len(name) <= LONGEST_SET_NAME:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:HASH_LENGTH]
+    return f"{name[: LONGEST_SET_NAME - HASH_LENGTH - 1].rstrip('-')}-{digest}"
+
+
+def pod_name(name: str) -> str:
+    return f"{set_name(name)}-0"
 
 
 def _decoded(text: str) -> bytes:

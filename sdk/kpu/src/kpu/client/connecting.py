@@ -19,6 +19,7 @@ from kpu.client.endpoints import (
 from kpu.client.models import KpuV1alpha1Compute
 from kpu.client.port_forward import PortForward
 from kpu.client.tensor_client import TensorClient
+from kpu.client.tokens import InSecret, find_token
 from kpu.errors import Unreachable
 
 PAUSE_S = 0.5
@@ -65,10 +66,9 @@ class Attempt:
         return self.compute.metadata.name
 
     def access(self) -> Access:
-        """The token and certificates that the cluster keeps for this Compute, as far as we may read them."""
-        token = self._secret(f"{self.name}-token").get("token", b"").decode(errors="replace").strip()
+        """The token and certificates of this Compute, as far as we may read them."""
         gateway = (("compute-id", f"{self.compute.metadata.namespace}/{self.name}"),)
-        return Access(token or None, self._trust(), gateway)
+        return Access(self._token(), self._trust(), gateway)
 
     def route(self, access: Access, host: str | None, port: int) -> Route:
         """Whatever answers first in the order of preference. Endpoints may lag behind readiness, so it tries again."""
@@ -109,6 +109,12 @@ class Attempt:
         if answering is None:
             forward.close()
         return Route(local, forward) if answering else None, trouble
+
+    def _token(self) -> str | None:
+        found = find_token(self.compute)
+        if isinstance(found, InSecret):
+            found = self._secret(found.name).get(found.key, b"").decode(errors="replace")
+        return found.strip() or None
 
     def _trust(self) -> Trust:
         secret_name = (self.compute.spec.tls or {}).get("secretName")

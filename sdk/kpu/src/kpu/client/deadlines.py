@@ -16,7 +16,7 @@ class Deadline:
 
     @classmethod
     def after(cls, timeout_s: float | None) -> Self:
-        if not _is_time(timeout_s):
+        if not is_time(timeout_s):
             raise ValueError(f"timeout is {timeout_s!r}, expected seconds, such as 300, or None to wait for ever")
         return cls(timeout_s, math.inf if timeout_s is None else time.monotonic() + timeout_s)
 
@@ -37,7 +37,8 @@ class Deadline:
         return "no limit" if self.timeout_s is None else f"{self.timeout_s:g} s"
 
 
-def _is_time(given: Any) -> bool:
+def is_time(given: Any) -> bool:
+    """Seconds, or None for ever."""
     if given is None:
         return True
     return not isinstance(given, bool) and isinstance(given, Real) and not math.isnan(given)

@@ -5,18 +5,21 @@ suspending sends all of it again; and what the operator or others own is never i
 """
 
 import hashlib
-import ipaddress
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
+from kpu.client.asking import can_travel
 from kpu.client.models import API_VERSION, KIND
+from kpu.client.options import checked_host, checked_port
 from kpu.errors import InvalidCompute
 
 INTENT = "compute.kpu.dev/intent"
 """The annotation by which an object here notices that another program wants something else of the same Compute."""
+
+T = TypeVar("T")
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
 _VARIABLE = re.compile(r"[^=\x00]+")
@@ -93,6 +96,7 @@ class Intent:
         for word in cast("Sequence[Any]", words):
             if not isinstance(word, str):
                 raise self._wrong(f"a word of {what}", word, f"a string, such as {str(word)!r}")
+            self._check_characters(f"a word of {what}", word)
 
     def _check_texts(self, what: str, texts: Any) -> None:
         if not isinstance(texts, Mapping):
@@ -102,11 +106,20 @@ class Intent:
                 raise self._wrong(f"a name in {what}", key, "a string that is not empty and has no '='")
             if not isinstance(value, str):
                 raise self._wrong(f"{what}[{key!r}]", value, f"a string, such as {str(value)!r}")
+            self._check_characters(f"a name in {what}", key)
+            self._check_characters(f"{what}[{key!r}]", value)
+
+    def _check_characters(self, what: str, text: str) -> None:
+        """No program can be started with others, and JSON has no form for some of them."""
+        if "\0" in text or not can_travel(text):
+            raise self._wrong(what, text, "text that has a form in UTF-8, without the character of code 0")
 
     def _check_resources(self) -> None:
         if not isinstance(self.resources, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise self._wrong("resources", self.resources, "a dict, such as {'nvidia.com/gpu': 1}")
         for name, amount in self.resources.items():
+            if not _is_text(name):
+                raise self._wrong("a name in resources", name, "that of a resource, such as 'nvidia.com/gpu'")
             if isinstance(amount, bool) or not isinstance(amount, str | int | float):
                 raise self._wrong(f"resources[{name!r}]", amount, "an amount, such as 1 or '500m'")
 
@@ -115,9 +128,7 @@ class Intent:
 
 
 def check_port(name: str, port: Any) -> int:
-    if isinstance(port, bool) or not isinstance(port, int) or not 0 < port < 65536:
-        raise InvalidCompute(f"Compute {name}: port is {port!r}, expected a whole number from 1 to 65535")
-    return port
+    return _checked(name, checked_port, port)
 
 
 def check_suspend(name: str, suspend: Any) -> None:
@@ -126,11 +137,14 @@ def check_suspend(name: str, suspend: Any) -> None:
 
 
 def check_host(name: str, host: Any) -> str | None:
-    if host is not None and not _is_text(host):
-        raise InvalidCompute(f"Compute {name}: host is {host!r}, expected a name or an address, such as 'localhost'")
-    if host is not None and ":" in host and not _is_address(host.removeprefix("[").removesuffix("]")):
-        raise InvalidCompute(f"Compute {name}: host is {host!r}, expected it without a port, which is given as `port`")
-    return host
+    return None if host is None else _checked(name, checked_host, host)
+
+
+def _checked(name: str, check: Callable[[Any], T], value: Any) -> T:
+    try:
+        return check(value)
+    except ValueError as error:
+        raise InvalidCompute(f"Compute {name}: {error}") from None
 
 
 def _own(words: Sequence[str] | None) -> Sequence[str] | None:
@@ -143,14 +157,6 @@ def _check_name(name: Any) -> None:
             f"The name of a Compute is {name!r}, expected at most 63 lower-case letters, digits and hyphens, "
             "a letter first and no hyphen last, such as 'my-compute'"
         )
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_text(value: Any) -> bool:

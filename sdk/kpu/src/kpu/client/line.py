@@ -8,7 +8,7 @@ import asyncio
 import threading
 import weakref
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kubernetes.client import ApiException
 
@@ -38,8 +38,10 @@ class Opened:
     uid: str | None
 
     def is_for(self, attempt: Attempt, access: Access) -> bool:
-        is_the_same = self.uid == attempt.compute.metadata.uid and self.access == access
-        return is_the_same and attempt.still_leads_there(self.route, access)
+        """A token that has just been removed is still the server's, until there is another and it was started anew."""
+        is_the_same = self.uid == attempt.compute.metadata.uid
+        is_allowed = self.access == replace(access, token=access.token or self.access.token)
+        return is_the_same and is_allowed and attempt.still_leads_there(self.route, access)
 
 
 class Line:

@@ -6,7 +6,7 @@ async with TensorClient("localhost", 50051) as client:
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeVar
 
@@ -15,6 +15,16 @@ import grpc
 from kpu.client.asking import ask_for
 from kpu.client.channels import KEEPALIVE_SECONDS, Channels, Trust
 from kpu.client.deadlines import Deadline
+from kpu.client.options import (
+    Pairs,
+    checked_chunk_size,
+    checked_host,
+    checked_keepalive,
+    checked_metadata,
+    checked_port,
+    checked_timeout,
+    proof_of,
+)
 from kpu.client.statuses import as_closed, as_failure
 from kpu.client.transfers import ENDED_BY_THE_SERVER, ChunkStream, LastTransfer, Transfer, exchange, name_each
 from kpu.errors import BypassClosed, TransferFailed
@@ -26,7 +36,7 @@ from kpu.tensors import refuse_unsupported, the_torch
 from kpu.wire.bypass import Bypass
 from kpu.wire.limits import Limits
 from kpu.wire.messages import TensorResponse
-from kpu.wire.splitting import CHUNK_BYTES, LARGEST_CHUNK_BYTES, SMALLEST_CHUNK_BYTES
+from kpu.wire.splitting import CHUNK_BYTES
 
 SERVICE = "/kpu.torch.Service/"
 
@@ -63,20 +73,18 @@ class TensorClient:
         shared: bool = True,
         timeout: float | None = None,
         server_name: str | None = None,
-        metadata: Sequence[tuple[str, str]] = (),
+        metadata: Pairs = (),
         keepalive: float = KEEPALIVE_SECONDS,
     ) -> None:
-        if not SMALLEST_CHUNK_BYTES <= chunk_size <= LARGEST_CHUNK_BYTES:
-            raise ValueError(
-                f"chunk_size is {chunk_size}, expected {SMALLEST_CHUNK_BYTES} to {LARGEST_CHUNK_BYTES} bytes"
-            )
         self.transfer = LastTransfer()
-        self._channels = Channels(host, port, tls, keepalive, server_name)
+        self._channels = Channels(
+            checked_host(host), checked_port(port), tls, checked_keepalive(keepalive), server_name
+        )
         self._address = self._channels.address
-        self._metadata = (*metadata, *_proof(token))
-        self._chunk_bytes = chunk_size
+        self._metadata = (*checked_metadata(metadata), *proof_of(token))
+        self._chunk_bytes = checked_chunk_size(chunk_size)
         self._meeting = Meeting() if shared else None
-        self._timeout = timeout
+        self._timeout = checked_timeout(timeout)
         self._limits = Limits(tensor_bytes=memory_bytes())
         self._rooms = WarmRooms(Allowance(memory_bytes() // 8), when_idle=self._air_later)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -226,17 +234,6 @@ class TensorClient:
         code: grpc.StatusCode = await call.code()
         if code is not grpc.StatusCode.OK:
             raise as_failure(code, await call.details(), self._address) from None
-
-
-def _proof(token: str | None) -> tuple[tuple[str, str], ...]:
-    """What shows a server that we may call it. A token that was read from a file has often a line's end, which is none
-    of it."""
-    bare = token.strip() if token else ""
-    if not (bare.isascii() and bare.isprintable()):
-        raise ValueError(
-            "the token has characters that no call can carry, expected printable ASCII; look at its source"
-        )
-    return (("authorization", f"Bearer {bare}"),) if bare else ()
 
 
 async def _get_ready() -> None:

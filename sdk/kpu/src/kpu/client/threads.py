@@ -8,8 +8,9 @@ import asyncio
 import concurrent.futures
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -64,3 +65,13 @@ def post(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
     except RuntimeError:
         if not loop.is_closed():
             raise
+
+
+def posted(call: Callable[P, None]) -> Callable[P, None]:
+    """The same for other threads: the running loop calls it."""
+    loop = asyncio.get_running_loop()
+
+    def post_it(*args: P.args, **options: P.kwargs) -> None:
+        post(loop, lambda: call(*args, **options))
+
+    return post_it

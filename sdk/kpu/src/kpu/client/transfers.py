@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kpu.errors import MalformedMessage
 from kpu.tensors import Description, Taken, make_room, take
-from kpu.tensors.torch_tensors import is_torch_tensor
+from kpu.tensors.torch_tensors import is_torch_tensor, lies_compact
 from kpu.wire.assembling import WORTH_A_THREAD_BYTES, Assembler
 from kpu.wire.bypass import Bypass, find_detour
 from kpu.wire.limits import Limits
@@ -217,5 +217,4 @@ def _lies_ready(tensor: Any) -> bool:
         return array.flags.c_contiguous and array.dtype.isnative
     if not is_torch_tensor(tensor):
         return False
-    is_plain = tensor.is_cpu and tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg()
-    return bool(tensor.is_cuda or is_plain)
+    return bool(tensor.is_cuda or (tensor.is_cpu and lies_compact(tensor)))

@@ -1,4 +1,4 @@
-"""An amount of which several may take, in any thread, and which is never exceeded.
+"""An amount of which several may take, in any thread, and which only what is there already may exceed.
 
 One may be part of another: what is taken of it is taken of both. So the regions of a server's links, the memory that it
 keeps warm and the tensors that it holds stay within one sum, each also within its own.
@@ -45,10 +45,13 @@ class Allowance:
                 return False
             if any(each.used + amount > each.limit for each in self._with_those_around()):
                 return False
-            self.parts += 1
-            for each in self._with_those_around():
-                each.used += amount
+            self._count(amount)
             return True
+
+    def take_anyway(self, amount: int) -> None:
+        """For what is there already: nobody else is given anything until enough has come back."""
+        with self._lock:
+            self._count(amount)
 
     def give_back(self, amount: int) -> None:
         """One part of it."""
@@ -74,6 +77,11 @@ class Allowance:
                 return
             del self._shown[region]
         self.give_back(region.size)
+
+    def _count(self, amount: int) -> None:
+        self.parts += 1
+        for each in self._with_those_around():
+            each.used += amount
 
     def _with_those_around(self) -> "Iterator[Allowance]":
         each: Allowance | None = self

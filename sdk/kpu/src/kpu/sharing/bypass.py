@@ -77,7 +77,7 @@ class SharedMemory:
         return self._link.may_lend(taken.on_host) and not _lies_askew(taken)
 
     def offer(self, taken: Taken) -> Detour | None:
-        """What lies on a device is written to shared memory by the device."""
+        """What has to be fetched is fetched to shared memory, and lies nowhere else meanwhile."""
         if taken.on_host is None:
             return self._told(self._link.lend_written(taken.size_bytes, taken.fetch_into))
         return self._told(self._link.lend(taken.on_host))

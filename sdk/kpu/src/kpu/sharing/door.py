@@ -23,6 +23,7 @@ class Door:
     def __init__(self, address: str, listener: socket.socket, limits: Limits, lending: Allowance) -> None:
         self.address = address
         self.open = True
+        self._is_hidden = False
         self.waits_to_write = False
         self._listener, self._limits = listener, limits
         self._lending, self._borrowing = lending, limits.borrowing()
@@ -41,6 +42,12 @@ class Door:
         """The link to the caller who names this session, if it stands."""
         link = self._links.get(session) if session else None
         return link if link and link.usable else None
+
+    def hide(self) -> None:
+        """Nobody finds it from now on; links stand. Only once: another server may have the name next."""
+        if not self._is_hidden:
+            self._is_hidden = True
+            remove(self.address)
 
     def close(self) -> None:
         """End the thread and all links; tensors that were received stay what they are."""
@@ -84,7 +91,7 @@ class Door:
 
     def dispose(self) -> None:
         self._listener.close()
-        remove(self.address)
+        self.hide()
         self._links.clear()
 
     def _let_in(self, guest: socket.socket) -> None:

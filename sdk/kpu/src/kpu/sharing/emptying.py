@@ -9,7 +9,7 @@ import numpy as np
 from kpu.sharing.located import allocate
 from kpu.tensors import Description, give, make_room
 from kpu.tensors.description import checked_size
-from kpu.tensors.dtypes import dtype_name, item_bytes
+from kpu.tensors.dtypes import ITEM_BYTES, dtype_name, item_bytes
 
 
 def empty(shape: int | Sequence[int], dtype: Any = "float32") -> Any:
@@ -36,6 +36,17 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def _name(dtype: Any) -> str:
-    """Of a torch dtype, of a numpy one, or of a name that either would understand."""
-    is_numpy = isinstance(dtype, type | np.dtype)
-    return dtype_name(np.dtype(cast("type", dtype)).name if is_numpy else str(dtype))
+    """Of a torch dtype, of a numpy one, or of a name that either would understand; torch's meaning comes first."""
+    if isinstance(dtype, type | np.dtype):
+        return dtype_name(np.dtype(cast("type", dtype)).name)
+    name = dtype_name(str(dtype))
+    return name if name in ITEM_BYTES else _numpy_name(name)
+
+
+def _numpy_name(text: str) -> str:
+    """Such as "f4"; what numpy does not understand either stays as it is."""
+    try:
+        name = np.dtype(text).name
+    except (TypeError, ValueError):
+        return text
+    return name if name in ITEM_BYTES else text

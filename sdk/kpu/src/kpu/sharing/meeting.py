@@ -7,6 +7,7 @@ import asyncio
 import threading
 import time
 import weakref
+from collections.abc import Sequence
 from typing import Any
 
 import grpc
@@ -14,6 +15,8 @@ import grpc
 from kpu.sharing.bypass import SharedMemory
 from kpu.sharing.greeting import GREET, Invitation, decode_invitation
 from kpu.sharing.knocking import Visit, visit
+
+Metadata = Sequence[tuple[str, str | bytes]]
 
 GREET_SECONDS = 2.0
 ELSEWHERE_SECONDS = 60.0
@@ -29,9 +32,7 @@ class Meeting:
         self._not_before = 0.0
         self._locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
 
-    async def bypass(
-        self, channel: Any, metadata: tuple[tuple[str, str], ...], timeout: float | None = None
-    ) -> SharedMemory | None:
+    async def bypass(self, channel: Any, metadata: Metadata, timeout: float | None = None) -> SharedMemory | None:
         """The way through shared memory for one call, or None. To find it takes no longer than the call may."""
         if not self._stands and time.monotonic() >= self._not_before:
             async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
@@ -50,7 +51,7 @@ class Meeting:
     def _stands(self) -> bool:
         return self._visit is not None and self._visit.link.usable
 
-    async def _meet(self, channel: Any, metadata: tuple[tuple[str, str], ...], seconds: float) -> None:
+    async def _meet(self, channel: Any, metadata: Metadata, seconds: float) -> None:
         await self._part()
         try:
             reply = await channel.unary_unary(GREET)(b"", metadata=metadata, timeout=seconds)

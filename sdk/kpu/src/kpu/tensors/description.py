@@ -22,6 +22,7 @@ _DIFFERENTIABLE = ("float", "complex")
 _KEYS = ("shape", "dtype", "size_bytes", "device", "requires_grad", "parameter")
 _VALUE_LIMIT = 2048
 _TRUE, _FALSE = "true", "false"
+_RAW_BYTES = "send the raw bytes (pickled tensors are not read)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,7 @@ class Description:
         for key in ("shape", "dtype"):
             if key not in metadata:
                 raise MalformedMessage(
-                    f'the first chunk has no "{key}" in its metadata; declare shape and dtype and send the raw bytes'
-                    " (pickled tensors are not read)"
+                    f'the first chunk has no "{key}" in its metadata; declare shape and dtype, and {_RAW_BYTES}'
                 )
         told = tuple(map(metadata.get, _KEYS))
         if any(len(value) > _VALUE_LIMIT for value in told if value):
@@ -82,7 +82,7 @@ def _read(
     size = checked_size(shape, item_bytes(dtype))
     if size_text is not None and size_text.strip() != str(size):
         raise MalformedMessage(
-            f'size_bytes is "{size_text[:32]}", but shape {list(shape)} of {dtype} takes {size} bytes'
+            f'size_bytes is "{size_text[:32]}", but shape {list(shape)} of {dtype} takes {size} bytes; {_RAW_BYTES}'
         )
     if device is not None and not _DEVICE.fullmatch(device):
         raise MalformedMessage(f'device is "{device[:32]}", expected one such as "cpu" or "cuda:0"')

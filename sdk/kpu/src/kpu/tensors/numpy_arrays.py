@@ -6,13 +6,14 @@ given; elsewhere such a tensor is refused with a sentence.
 
 import importlib
 import importlib.util
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kpu.errors import UnsupportedTensor
+from kpu.tensors.compacting import LARGE_BYTES, Fetch
 from kpu.tensors.description import Description
 from kpu.tensors.dtypes import ITEM_BYTES
 
@@ -26,13 +27,18 @@ _HINTS = {
 }
 
 
-def take_apart(array: NDArray[Any]) -> tuple[Description, NDArray[np.uint8], bool]:
-    """Description and compact little-endian bytes of an array, and whether they are a copy."""
-    name = _dtype_name(array.dtype)
-    compact = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
-    raw = compact.reshape(-1).view(np.uint8)
-    copied = compact.size > 0 and not np.may_share_memory(compact, array)
-    return Description(shape=array.shape, dtype=name), raw, copied
+def take_apart(array: NDArray[Any]) -> tuple[Description, NDArray[np.uint8] | None, bool, Fetch | None]:
+    """Description and compact little-endian bytes of an array, and whether they are a copy.
+
+    Of a large one that must be copied there are no bytes yet, but a way to fetch them.
+    """
+    description = Description(shape=array.shape, dtype=_dtype_name(array.dtype))
+    ordered = array.dtype.newbyteorder("<")
+    is_ready = array.flags.c_contiguous and array.dtype == ordered
+    if not is_ready and array.nbytes >= LARGE_BYTES:
+        return description, None, False, partial(_compact, array, ordered)
+    compact = np.ascontiguousarray(array, dtype=ordered)
+    return description, compact.reshape(-1).view(np.uint8), compact.size > 0 and not is_ready, None
 
 
 def refuse_what_has_no_name(array: NDArray[Any]) -> None:
@@ -52,6 +58,10 @@ def has_dtype(name: str) -> bool:
     except UnsupportedTensor:
         return False
     return True
+
+
+def _compact(array: NDArray[Any], ordered: np.dtype[Any], memory: NDArray[np.uint8]) -> None:
+    np.copyto(memory.view(ordered).reshape(array.shape), array)
 
 
 @lru_cache

@@ -1,6 +1,5 @@
 """Tensors come in: whatever people hold becomes a description and a flat view of bytes."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from kpu.errors import UnsupportedTensor
 from kpu.tensors import numpy_arrays, torch_tensors
+from kpu.tensors.compacting import Fetch
 from kpu.tensors.description import Description
 from kpu.tensors.giving import make_room
 
@@ -17,13 +17,14 @@ from kpu.tensors.giving import make_room
 class Taken:
     """A tensor ready to travel. `raw` is flat, compact, and views the sender's memory unless it had to be copied.
 
-    The bytes of one on a device come to the host when they are asked for, or straight to where they are wanted.
+    The bytes of one on a device, and of a large one that does not lie compact, come when they are asked for, or go
+    straight to where they are wanted.
     """
 
     description: Description
     on_host: NDArray[np.uint8] | None
     copied: bool
-    fetch: Callable[[NDArray[np.uint8]], None] | None = None
+    fetch: Fetch | None = None
 
     @property
     def raw(self) -> NDArray[np.uint8]:
@@ -44,9 +45,9 @@ class Taken:
         return self.on_host is not None and bool(np.may_share_memory(self.on_host, memory))
 
     def fetch_into(self, memory: NDArray[np.uint8]) -> None:
-        """Copy what lies on a device to memory of the host that has room for it."""
+        """Copy the bytes to memory of the host that has room for them."""
         if self.fetch is None:
-            raise ValueError("the tensor lies on the host, expected one on a device")
+            raise ValueError("the bytes of the tensor are here, expected one whose bytes are to be fetched")
         self.fetch(memory)
 
 

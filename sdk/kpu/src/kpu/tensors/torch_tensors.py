@@ -7,7 +7,6 @@ in: an object can only be a torch tensor when torch is loaded already.
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Any
 
@@ -15,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kpu.errors import UnsupportedTensor
+from kpu.tensors.compacting import LARGE_BYTES, Fetch
 from kpu.tensors.description import Description
 from kpu.tensors.dtypes import PREFIX
 from kpu.tensors.pinning import pinning
-
-Fetch = Callable[[NDArray[np.uint8]], None]
 
 _DENSE_HINTS = {
     "torch.sparse_coo": "send .to_dense(), or its .indices() and .values() as two tensors",
@@ -47,10 +45,15 @@ def is_on_host(candidate: Any) -> bool:
     return not is_torch_tensor(candidate) or bool(candidate.is_cpu)
 
 
+def lies_compact(tensor: Any) -> bool:
+    """Whether its elements lie one after the other, as they are."""
+    return bool(tensor.is_contiguous() and not tensor.is_conj() and not tensor.is_neg())
+
+
 def take_apart(tensor: Any) -> tuple[Description, NDArray[np.uint8] | None, bool, Fetch | None]:
     """Description and compact bytes of a tensor, and whether they are a copy. The bytes keep its memory alive.
 
-    Of one on a CUDA device there are no bytes yet, but a way to fetch them.
+    Of one on a CUDA device, and of a large one that must be copied, there are no bytes yet, but a way to fetch them.
     """
     torch: Any = sys.modules["torch"]
     description = Description(
@@ -62,6 +65,8 @@ def take_apart(tensor: Any) -> tuple[Description, NDArray[np.uint8] | None, bool
     )
     if tensor.numel() == 0:
         return description, np.empty(0, np.uint8), False, None
+    if tensor.is_cpu and tensor.nbytes >= LARGE_BYTES and not lies_compact(tensor):
+        return description, None, False, partial(_compact, torch, tensor.detach())
     try:
         compact = _carrier_view(torch, tensor.detach().resolve_conj().resolve_neg()).contiguous()
         flat = compact.reshape(-1).view(torch.uint8)
@@ -127,6 +132,16 @@ def _carrier_view(torch: Any, tensor: Any) -> Any:
     """The same bits as a dtype for which torch can copy: some dtypes have storage and next to no operations."""
     by_size = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.complex128}
     return tensor.view(by_size[tensor.dtype.itemsize])
+
+
+def _compact(torch: Any, tensor: Any, memory: NDArray[np.uint8]) -> None:
+    """Lazy conjugates and negatives are known to the few dtypes that have them, and not to what carries the others."""
+    is_lazy = tensor.is_conj() or tensor.is_neg()
+    source = tensor if is_lazy else _carrier_view(torch, tensor)
+    try:
+        torch.from_numpy(memory).view(source.dtype).view(tensor.shape).copy_(source)
+    except (RuntimeError, TypeError, NotImplementedError) as error:
+        raise UnsupportedTensor(f"{_called(tensor)} cannot be read as bytes: {_first_line(error)}") from error
 
 
 def _fetch(torch: Any, flat: Any, stream: Any, memory: NDArray[np.uint8]) -> None:

@@ -61,6 +61,11 @@ class Call:
             await self.wait_for(self.memory.reserve(size))
         self.reserved_bytes += size
 
+    def count_made(self, size: int) -> None:
+        """What a hook has made is there already: waiting for room would not undo it."""
+        self.memory.count_made(size)
+        self.reserved_bytes += size
+
     def release(self, size: int) -> None:
         self.reserved_bytes -= size
         self.memory.release(size)

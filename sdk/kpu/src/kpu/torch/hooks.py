@@ -77,7 +77,7 @@ def random_normal(description: Description) -> Any:
         else:
             made = torch.randn(description.shape, dtype=dtype, device=description.device)
         return made.to(getattr(torch, description.dtype))
-    except (RuntimeError, AssertionError, TypeError, ValueError) as error:
+    except (RuntimeError, AssertionError, TypeError, ValueError, ImportError) as error:
         first_line = str(error).partition("\n")[0]
         raise InvalidRequest(
             f"no random tensor of {description.dtype} on {description.device}: {first_line}"
@@ -94,7 +94,8 @@ def load_hooks(reference: str) -> TensorHooks:
     module_name, _, class_name = reference.partition(":")
     if not module_name or not class_name:
         raise ValueError(f'KPU_HOOKS is "{reference}", expected module:Class')
-    made = getattr(importlib.import_module(module_name), class_name)()
+    found = getattr(importlib.import_module(module_name), class_name)
+    made = found() if callable(found) else None
     if not isinstance(made, TensorHooks):
         raise ValueError(f'KPU_HOOKS is "{reference}", which is not a subclass of kpu.torch.hooks.TensorHooks')
     return made

@@ -2,9 +2,10 @@
 
 Both draw on one sum, `total`, as do the regions that are lent to clients and the memory that is kept warm. What is kept
 gives way to what is under way, the oldest first, and so does what is idle elsewhere; what is under way waits for its
-turn, and is refused after a while. So any number of uploads at once stays within the sum. What is kept on a device
-holds nothing of it, and is bounded as all that is kept. One event loop uses this: there are no locks but that of the
-sum.
+turn, and is refused after a while. So any number of uploads at once stays within the sum. Only what a hook has made
+may go beyond it: that is there already, and whoever holds memory and waits for more may wait for itself. What is kept
+on a device holds nothing of the sum, and is bounded as all that is kept. One event loop uses this: there are no locks
+but that of the sum.
 """
 
 import asyncio
@@ -113,10 +114,7 @@ class Memory:
 
     async def reserve(self, size: int) -> None:
         """Count bytes that are about to be set aside, once there is room for them."""
-        if size > self.bounds.memory_bytes:
-            raise TooLarge(
-                f"{size} bytes are more than the {self.bounds.memory_bytes} that this server has for tensors"
-            )
+        self._refuse_what_never_fits(size)
         if self.reserve_now(size):
             return
         self.part_with_idle()
@@ -136,6 +134,18 @@ class Memory:
         except asyncio.CancelledError:
             self._give_up(waiting)
             raise
+
+    def count_made(self, size: int) -> None:
+        """Count bytes that are there already, also beyond the sum; others then wait until it holds again."""
+        self._refuse_what_never_fits(size)
+        if not size or self._take_after_eviction(size):
+            return
+        self.part_with_idle()
+        if self._take_after_eviction(size):
+            return
+        self._evict_from_host()
+        self.total.take_anyway(size)
+        self.under_way_bytes += size
 
     def release(self, size: int) -> None:
         """What was reserved is no longer under way."""
@@ -157,6 +167,12 @@ class Memory:
             self._evict(next(iter(self._kept)))
         self._serve_queue()
 
+    def _refuse_what_never_fits(self, size: int) -> None:
+        if size > self.bounds.memory_bytes:
+            raise TooLarge(
+                f"{size} bytes are more than the {self.bounds.memory_bytes} that this server has for tensors"
+            )
+
     def _keeps_too_much(self) -> bool:
         return self.kept_bytes > self.bounds.store_bytes and len(self._kept) > 1
 
@@ -165,12 +181,19 @@ class Memory:
         if self.total.used - self.kept_on_host_bytes + size > self.total.limit:
             return False
         while not self.total.take(size):
-            oldest = next((tensor_id for tensor_id, kept in self._kept.items() if kept.on_host), None)
+            oldest = self._oldest_on_host()
             if oldest is None:
                 return False
             self._evict(oldest)
         self.under_way_bytes += size
         return True
+
+    def _oldest_on_host(self) -> str | None:
+        return next((tensor_id for tensor_id, kept in self._kept.items() if kept.on_host), None)
+
+    def _evict_from_host(self) -> None:
+        while (oldest := self._oldest_on_host()) is not None:
+            self._evict(oldest)
 
     def _serve_queue(self) -> None:
         while self._queue and self._take_after_eviction(self._queue[0].size):

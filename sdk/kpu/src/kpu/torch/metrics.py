@@ -4,6 +4,7 @@ Written by hand: a dozen counters do not warrant a dependency in a client librar
 """
 
 import asyncio
+import re
 import socket
 from collections import Counter
 from collections.abc import Callable
@@ -52,13 +53,14 @@ class Metrics:
 
 
 async def serve_metrics(metrics: Metrics, host: str, port: int) -> asyncio.Server:
-    """Answer GET /metrics; anything else is not there."""
+    """Answer GET /metrics, whatever is asked of it; anything else is not there."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             async with asyncio.timeout(_REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-                found = head.split(b" ", 2)[:2] == [b"GET", b"/metrics"]
+                method, _, target = head.partition(b"\r\n")[0].partition(b" ")
+                found = (method, re.split(rb"[ ?]", target)[0]) == (b"GET", b"/metrics")
                 body = metrics.text().encode() if found else b"try /metrics\n"
                 status = b"200 OK" if found else b"404 Not Found"
                 kind = b"Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"

@@ -25,12 +25,15 @@ from kpu.torch.logs import facts, set_up_logging
 from kpu.torch.memory import Bounds, Memory
 from kpu.torch.metrics import ANY_ADDRESS, Metrics, serve_metrics
 from kpu.torch.service import SERVICE, TensorService
-from kpu.torch.settings import Settings, SettingsError, read_settings
+from kpu.torch.settings import Settings, SettingsError, read_settings, refuse_what_is_no_certificate
 from kpu.wire.splitting import LARGEST_MESSAGE_BYTES
 
 log = logging.getLogger("kpu.torch.server")
 
-READ_AHEAD_BYTES = 2 << 20
+READ_AHEAD_BYTES = 4 << 20
+LOOK_SECONDS = 0.05
+QUIET_SECONDS = 1.0
+"""After so long without a call nobody is waited for: what a call said last is on its way by then."""
 
 
 class TensorServer:
@@ -78,9 +81,17 @@ class TensorServer:
         return port
 
     async def stop(self) -> None:
-        """Say that no more calls are wanted, give those under way their grace, and be gone."""
+        """Say that no more calls are wanted, give those under way their grace, and be gone.
+
+        Whoever kills the server while a call goes on shall find nothing left of it.
+        """
+        if self.door is not None:
+            self.door.hide()
         await self.health.tell_that_it_stops()
-        await self._grpc.stop(self.settings.grace_seconds)
+        stopping = asyncio.create_task(self._grpc.stop(self.settings.grace_seconds))
+        await self._wait_for_calls(stopping)
+        await self._grpc.stop(None)
+        await stopping
         self._hook_threads.close()
         if self.door is not None:
             self.door.close()
@@ -92,6 +103,13 @@ class TensorServer:
         while True:
             await asyncio.sleep(IDLE_SECONDS)
             self.rooms.expire()
+
+    async def _wait_for_calls(self, stopping: asyncio.Task[None]) -> None:
+        """Until they have ended, or their grace has. gRPC would wait as well for who connects and says nothing."""
+        quiet_seconds = 0.0
+        while quiet_seconds < QUIET_SECONDS and not stopping.done():
+            await asyncio.wait({stopping}, timeout=LOOK_SECONDS)
+            quiet_seconds = 0.0 if self.calls.in_flight else quiet_seconds + LOOK_SECONDS
 
     def _bind(self, host: str) -> int:
         address = f"[{host}]" if ":" in host and not host.startswith("[") else host
@@ -106,7 +124,11 @@ class TensorServer:
         if self.settings.tls is None:
             return self._grpc.add_insecure_port(address)
         certificate, key = (path.read_bytes() for path in self.settings.tls)
-        return self._grpc.add_secure_port(address, grpc.ssl_server_credentials([(key, certificate)]))
+        try:
+            return self._grpc.add_secure_port(address, grpc.ssl_server_credentials([(key, certificate)]))
+        except RuntimeError:
+            refuse_what_is_no_certificate(*self.settings.tls)
+            raise
 
     def _part_with_idle(self) -> None:
         self.rooms.clear()

@@ -77,7 +77,7 @@ class TensorService:
             async for arrived in self._arriving(call, context, bypass):
                 taken = await self._processed(call, arrived)
                 made = 0 if taken.lies_in(arrived.raw) else taken.size_bytes
-                await call.reserve(made)
+                call.count_made(made)
                 await self._send(call, context, f"processed_{arrived.tensor_id}", taken, bypass)
                 call.release(arrived.raw.nbytes + made)
 
@@ -124,7 +124,7 @@ class TensorService:
         await call.reserve(expected)
         made = self.hook_threads.run(lambda: take(self.hooks.produce(index, request.parameters)))
         taken: Taken = await call.wait_for(made)
-        await call.reserve(max(0, taken.size_bytes - expected))
+        call.count_made(max(0, taken.size_bytes - expected))
         await self._send(call, context, f"tensor_{index}", taken, bypass)
         call.release(max(expected, taken.size_bytes))
 

@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +92,8 @@ class Settings:
 def read_settings(arguments: Sequence[str], environment: Mapping[str, str] = os.environ) -> Settings:
     parser = argparse.ArgumentParser(prog="python -m kpu.torch.server", description="Serve tensors over gRPC.")
     for setting in SETTINGS:
-        parser.add_argument(f"--{setting.flag}", help=f"{setting.meaning} ({setting.variables[0]})")
+        meaning = setting.meaning.replace("%", "%%")
+        parser.add_argument(f"--{setting.flag}", help=f"{meaning} ({setting.variables[0]})")
     flags = vars(parser.parse_args(arguments))
     told: dict[str, str] = {}
     for setting in SETTINGS:
@@ -169,6 +171,17 @@ def _tls(told: Mapping[str, str]) -> tuple[Path, Path] | None:
     if missing:
         raise SettingsError(f"TLS file {missing[0]} does not exist")
     return Path(named[0]), Path(named[1])
+
+
+def refuse_what_is_no_certificate(certificate: Path, key: Path) -> None:
+    """For whoever could not use them: gRPC does not say why."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except ssl.SSLError as error:
+        raise SettingsError(
+            f"tls-cert {certificate} and tls-key {key} cannot be used ({error.reason or 'no PEM'}), expected a chain "
+            "of certificates and the private key of the first without a password, both as PEM"
+        ) from None
 
 
 def _dtypes(told: Mapping[str, str]) -> frozenset[str] | None:

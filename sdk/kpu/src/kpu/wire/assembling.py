@@ -133,7 +133,8 @@ class Assembler:
         """What a first chunk says of its tensor, judged by the limits; None for any other chunk."""
         if chunk.chunk_number or chunk.tensor_id in self._opened:
             return None
-        if len(self._opened) + len(self._early) >= self.limits.open_tensors:
+        others = len(self._opened) + len(self._early) - (chunk.tensor_id in self._early)
+        if others >= self.limits.open_tensors:
             raise MalformedMessage(f"more than {self.limits.open_tensors} tensors of one call are under way at once")
         description = Description.read(chunk.metadata)
         self.limits.check(description)

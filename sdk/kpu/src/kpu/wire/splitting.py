@@ -17,7 +17,7 @@ LARGEST_MESSAGE_BYTES = LARGEST_CHUNK_BYTES + (1 << 20)
 
 
 async def bring_to_host(taken: Taken, in_thread: InThread) -> None:
-    """Before a tensor is split: what lies on a device is fetched beside the event loop."""
+    """Before a tensor is split: what has to be fetched is fetched beside the event loop."""
     if taken.on_host is None and taken.size_bytes:
         await in_thread(lambda: taken.raw)
 

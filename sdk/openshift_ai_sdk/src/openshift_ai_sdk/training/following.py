@@ -2,8 +2,9 @@
 
 Each line is asked for with its timestamp. After a break the log is read again from the second of the last line, and
 lines of that second that were already given are passed over: so none is lost and none comes twice. A container that was
-restarted has its earlier log read first (`previous`); a launcher that was tried again is another pod, and is followed
-in its turn. All ends when the job has ended and everything it wrote was given.
+restarted has its earlier log read first (`previous`), also where the pod as it was last seen did not tell of it yet; a
+launcher that was tried again is another pod, and is followed in its turn. All ends when the job has ended and
+everything it wrote was given.
 """
 
 import re
@@ -17,7 +18,17 @@ from kubernetes.client.exceptions import ApiException
 from . import api
 from .documents import Document, int_at, mapping_at
 from .errors import api_error, status_of
-from .pods import Pod, container_status, has_started, is_finished, mpi_container, name_of, oldest_first, uid_of
+from .pods import (
+    Pod,
+    container_status,
+    has_started,
+    is_finished,
+    may_be_restarted,
+    mpi_container,
+    name_of,
+    oldest_first,
+    uid_of,
+)
 from .stopping import pause
 from .watching import patiently, wait_for_change
 
@@ -165,7 +176,7 @@ class PodLog:
         if self._tail == 0:
             self._pass_over_what_is_there()
         if self._tail is None and self._restarts:
-            yield from self._pass(previous="true")  # it was restarted before it was first seen
+            yield from self._earlier()  # it was restarted before it was first seen
         while True:
             yield from self._pass()
             now = self._look(self._pod)
@@ -174,7 +185,7 @@ class PodLog:
             self._pod = now
             if _restarts(now) > self._restarts:
                 self._restarts = _restarts(now)
-                yield from self._pass(previous="true")
+                yield from self._earlier()
             elif is_finished(now) or (self._is_done() and (self._may_outlive or not _is_running(now))):
                 yield from self._pass(is_last=True)
                 return
@@ -183,29 +194,29 @@ class PodLog:
 
     def _pass_over_what_is_there(self) -> None:
         """Who wants no tail wants all that comes from now on, also what comes while a connection is renewed."""
-        query = {"container": mpi_container(self._pod), "timestamps": "true", "tailLines": 1}
-        try:
-            for line in patiently(lambda: list(api.lines(self._path, query, QUIET_S))):
-                self._seen.is_new(_stamped(line))
-        except ApiException as error:
-            if status_of(error) not in NO_LOG:
-                raise
+        for line in self._all_of({"tailLines": 1}):
+            self._seen.is_new(line)
 
-    def _pass(self, is_last: bool = False, **options: str) -> Iterator[str]:
-        """What is there and was not given yet, and unless the container has ended, what comes."""
-        follow = not options and not is_last and _is_running(self._pod)
-        quiet_s = WORKERS_QUIET_S if self._may_outlive else QUIET_S
+    def _earlier(self) -> list[str]:
+        """What the container before this one wrote, if there was one, and was not given yet."""
+        written = self._all_of({"previous": "true"})
         self._seen.begin_again()
-        unfinished: Optional[Stamped] = None
+        return [line[1] for line in written if self._seen.is_new(line)]
+
+    def _pass(self, is_last: bool = False) -> Iterator[str]:
+        """What is there and was not given yet, and unless the container has ended, what comes."""
+        follow = not is_last and _is_running(self._pod)
+        has_begun, unfinished = False, None
         try:
-            for line in api.lines(self._path, self._query(follow, options), quiet_s):
-                stamped = _stamped(line)
-                if stamped[1].startswith(KUBELETS_OWN) and not stamped[0]:
-                    continue
-                if not stamped[1].endswith("\n") and follow:
-                    unfinished = stamped
-                elif self._seen.is_new(stamped):
-                    yield stamped[1]
+            for line in self._stamped({"follow": "true"} if follow else {}):
+                if not has_begun:
+                    yield from self._what_came_before()
+                    self._seen.begin_again()
+                    has_begun = True
+                if not line[1].endswith("\n") and follow:
+                    unfinished = line
+                elif self._seen.is_new(line):
+                    yield line[1]
         except ApiException as error:
             if status_of(error) not in (*api.TRANSIENT, *NO_LOG):
                 raise
@@ -213,13 +224,31 @@ class PodLog:
         if unfinished is not None and not _is_running(self._look(self._pod) or {}) and self._seen.is_new(unfinished):
             yield unfinished[1]
 
-    def _query(self, follow: bool, options: Mapping[str, str]) -> Mapping[str, object]:
+    def _what_came_before(self) -> list[str]:
+        """The log that is being read may be that of a container which is younger than what is known of the pod."""
+        is_tail = self._tail is not None and not self._seen.last
+        return [] if is_tail or not may_be_restarted(self._pod) else self._earlier()
+
+    def _all_of(self, options: Mapping[str, object]) -> list[Stamped]:
+        try:
+            return patiently(lambda: list(self._stamped(options)))
+        except ApiException as error:
+            if status_of(error) not in NO_LOG:
+                raise
+            return []
+
+    def _stamped(self, options: Mapping[str, object]) -> Iterator[Stamped]:
+        quiet_s = WORKERS_QUIET_S if self._may_outlive else QUIET_S
+        for line in api.lines(self._path, self._query(options), quiet_s):
+            stamped = _stamped(line)
+            if stamped[0] or not stamped[1].startswith(KUBELETS_OWN):
+                yield stamped
+
+    def _query(self, options: Mapping[str, object]) -> Mapping[str, object]:
         query: Document = {"container": mpi_container(self._pod), "timestamps": "true", **options}
-        if follow:
-            query["follow"] = "true"
         if self._seen.since:
             query["sinceTime"] = self._seen.since
-        elif self._tail and not options:
+        elif self._tail and "previous" not in options:
             query["tailLines"] = self._tail
         return query
 

@@ -66,6 +66,11 @@ def is_finished(pod: Pod) -> bool:
     return phase_of(pod) in ("Succeeded", "Failed")
 
 
+def may_be_restarted(pod: Pod) -> bool:
+    """Whether its containers are, when they end."""
+    return text_at(pod, "spec", "restartPolicy") != "Never"
+
+
 def mpi_container(pod: Pod) -> str:
     """The name of the one that runs MPI. A sidecar that something injected may stand beside it."""
     containers = [text_at(one, "name") for one in mappings_at(pod, "spec", "containers")]

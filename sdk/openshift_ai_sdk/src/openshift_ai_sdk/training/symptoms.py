@@ -91,7 +91,7 @@ IN_LOGS: tuple[Sign, ...] = (
 )
 EXIT_CODES: Mapping[int, tuple[str, str]] = {
     126: ("the command cannot be executed", "see that it is executable and made for this machine's architecture"),
-    127: ("the command is not in the image", "check command, and that the image has it in its PATH"),
+    127: ("the command was not found", "check command, and that the image has it in its PATH"),
     134: ("the program aborted (SIGABRT)", "its last lines in get_logs() tell why"),
     137: ("the program was killed (SIGKILL), most likely out of memory", "raise memory in ResourceRequirements"),
     139: ("the program crashed (SIGSEGV)", "mixed versions of MPI or CUDA in the image are a usual cause"),
