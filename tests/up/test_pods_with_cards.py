@@ -5,6 +5,7 @@ import sys
 
 from tessera.vendors.simulated_driver import BUILT
 from testbed.fixtures import require
+from tests.contract.api import MERGE_PATCH
 from tests.contract.running import has_ended, is_running
 from tests.contract.waiting import eventually
 from tests.up.making import FOREVER, gpu_pod, wait_for
@@ -96,6 +97,58 @@ os.wait()
     assert pods.get("bounded/log").splitlines() == ["[0, 0]", "[2, 2]"], "the first has all that is left of 2000 MiB"
 
 
+AS_THE_SCHEDULER = {
+    "Impersonate-User": "system:serviceaccount:kube-system:hami-scheduler",
+    "Impersonate-Group": "system:masters",
+    "Content-Type": MERGE_PATCH,
+}
+
+
+def test_a_container_that_runs_is_given_more_without_a_restart(pods):
+    script = f"echo first; while ! grep memory_mib.6000 /etc/tessera/nvidia/limits; do sleep 0.1; done; {FOREVER}"
+    pods.create(gpu_pod("grown", script, memory_mib=3000))
+    given = wait_for(pods, "grown", is_running)["metadata"]["annotations"]
+    more = {name: value.replace("3000", "6000") for name, value in given.items() if "3000" in value}
+    path = f"{pods.path}/grown"
+    assert pods.api.send("PATCH", path, {"metadata": {"annotations": more}}, headers=AS_THE_SCHEDULER).status == 200
+    eventually(lambda: "memory_mib 6000" in pods.get("grown/log"))
+    assert not pods.get("grown")["status"]["containerStatuses"][0]["restartCount"]
+
+
+def test_a_container_ends_by_a_refusal_with_a_sentence_where_it_wants_one(pods):
+    require(GUARD.exists(), "the library that limits memory is not built; run `make native`")
+    taker = f"""exec {sys.executable} -c '
+import ctypes
+cuda, context, pointer = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_uint64()
+assert cuda.cuInit(0) == cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+assert cuda.cuCtxSetCurrent(context) == 0
+cuda.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(5000 << 20))
+'"""
+    body = gpu_pod("ended", taker, memory_mib=2000)
+    choices = {"ACTIVE_OOM_KILLER": "true", "CUDA_TASK_PRIORITY": "1"}
+    env = [{"name": name, "value": value} for name, value in choices.items()]
+    body["spec"]["containers"][0] |= {"terminationMessagePath": "/tmp/last-words", "env": env}
+    pods.create(body)
+    (status,) = wait_for(pods, "ended", has_ended)["status"]["containerStatuses"]
+    assert "asked for 5000 MiB more, so it ends" in status["state"]["terminated"]["message"]
+
+
+def test_a_pod_that_chooses_its_priority_is_told_it_and_a_refused_start_leaves_nothing(pods, engine):
+    body = gpu_pod("chosen", SHOW, memory_mib=1000)
+    body["spec"]["containers"][0]["env"] = [{"name": "CUDA_TASK_PRIORITY", "value": "1"}]
+    pods.create(body)
+    shown = eventually(
+        lambda: wait_for(pods, "chosen", is_running) and "shown" in (log := pods.get("chosen/log")) and log
+    )
+    assert _variables(shown)["CUDA_TASK_PRIORITY"] == "1"
+    before = _tiles_of(engine)
+    refused = gpu_pod("unreadable", memory_mib=1000)
+    refused["spec"]["containers"][0]["env"] = [{"name": "GPU_CORE_UTILIZATION_POLICY", "value": "sometimes"}]
+    pods.create(refused)
+    wait_for(pods, "unreadable", _is_not_made)
+    assert _tiles_of(engine) <= before
+
+
 def test_two_pods_on_one_card_each_get_no_more_than_their_share_of_its_time_and_memory(pods):
     require(WORKER.exists() and GUARD.exists(), "the library and its probes are not built; run `make native`")
     for name in pods.names():
@@ -114,6 +167,15 @@ def test_two_pods_on_one_card_each_get_no_more_than_their_share_of_its_time_and_
         assert len(files) == 2, "a file for each card of the node"
     assert 10 < shares["quarter"] < 30
     assert 30 < shares["half"] < 55
+
+
+def _tiles_of(engine):
+    return {path for tiles in engine.state.glob("**/tiles") for path in tiles.iterdir()}
+
+
+def _is_not_made(pod):
+    states = [one["state"] for one in pod["status"].get("containerStatuses", ())]
+    return any("sometimes" in one.get("waiting", {}).get("message", "") for one in states)
 
 
 def _is_refused(pod):

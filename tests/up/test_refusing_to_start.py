@@ -35,6 +35,7 @@ def test_a_second_engine_in_the_same_directory(engine, refused):
     assert engine.up().returncode == 0
     holder = engine.process
     assert refused().startswith(f"{engine.state}: process {holder} runs an engine there already; use it with export")
+    assert f"stop it with `tessera down --state-dir {engine.state}`" in refused()
     assert engine.process == holder
 
 

@@ -89,8 +89,10 @@ class EmbeddedNode:
         self._statuses.stir()
         return with_own_libraries(additions, pod, container)
 
-    def pod_changed(self) -> None:
-        """A pod of some node is another one than before."""
+    def pod_changed(self, pod: Document | None) -> None:
+        """A pod of this node is another one than before, or is gone."""
+        if pod is not None:
+            self._tiles.resize(pod)
         self._statuses.stir()
 
     def _held(self) -> list[Tile]:

@@ -94,10 +94,10 @@ class EmbeddedPods:
         return await self._nodes[pod["spec"]["nodeName"]].prepare(pod, container)
 
     def _notice(self, change: Change[Document]) -> None:
-        """Whoever has ended gives back what its node tells of it."""
+        """Whoever has ended gives back what its node tells of it, and whoever was given other limits gets them."""
         pod = change.after or change.before or {}
         if node := self._nodes.get(pod.get("spec", {}).get("nodeName", "")):
-            node.pod_changed()
+            node.pod_changed(change.after)
 
     def _find_pod(self, uid: str) -> Document | None:
         return next(iter(self._informer.find(BY_UID, uid)), None)

@@ -9,11 +9,14 @@ import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
+
 from tessera.embedded.documents import Frozen
 from tessera.embedded.runtime.namespaces import Shown
 from tessera.embedded.runtime.parts import listed
 from tessera.embedded.runtime.sources import Additions
 from tessera.errors import StartRefused
+from tessera.kube.objects import Document
 from tessera.model.annotations.keys import CLAIM
 from tessera.model.catalogue import Catalogue, Vendor
 from tessera.model.claims import CLAIMABLE
@@ -23,6 +26,7 @@ from tessera.node.limits import FILE_NAME
 from tessera.node.pid_service import serve_pids
 from tessera.node.pods import Pod
 from tessera.node.preparing import Preparer, Shares, count_tiles
+from tessera.node.resizing import Resizer
 from tessera.node.run_directory import RunDirectory, make_shared_file
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import (
@@ -64,6 +68,7 @@ class EmbeddedTiles:
         self._run = run = RunDirectory(directory / "run")
         hook = str(directory / "hook")
         self._preparer = Preparer(node, catalogue, sources.managers, self._store, run=run, hook_path=hook)
+        self._resizer = Resizer(catalogue, self._preparer, self._store)
 
     async def serve(self) -> None:
         """What containers ask of their node. Until cancelled."""
@@ -85,6 +90,11 @@ class EmbeddedTiles:
         if self._devices_of(CLAIMABLE):
             healths[CLAIM] = CLAIM_TILES
         return {resource: (len(health), sum(health.values())) for resource, health in healths.items() if health}
+
+    def resize(self, pod: Document) -> None:
+        """Containers of the pod that run may have been given more or less of their cards."""
+        if any(tile.pod.uid == pod["metadata"]["uid"] for tile in self._store):
+            self._resizer.resize(msgspec.convert(pod, Pod))
 
     async def give(self, pod: Pod, container: str) -> Additions:
         """What the container is given for the cards that its pod has; nothing, if it asks for none."""
@@ -112,7 +122,12 @@ class EmbeddedTiles:
         tile = self._find(pod, kind, container)
         token = tile.token if tile else self._store.new_token()
         ids = frozenset(tile.ids) if tile else self._free_ids(kind, 1 if kind.by_claim else len(given.shares))
-        edits = await self._preparer.prepare(kind, pod, container, token=token, ids=ids, given=given)
+        try:
+            edits = await self._preparer.prepare(kind, pod, container, token=token, ids=ids, given=given)
+        except BaseException:
+            if tile is None:
+                self._store.remove(token)
+            raise
         if kind.vendor.name == NVIDIA and self._library:
             edits = edits.joined(self._guard(self._library, pod, container, token))
         mounted = mount_point(kind.vendor.name)

@@ -70,13 +70,14 @@ async def run_exporter(flags: FiguresFlags) -> None:
 
 
 def _find_cards_to_give(settings: NodeSettings, flags: NodeFlags, catalogue: Catalogue) -> CardSources:
-    """Containers that are given simulated cards are given a simulated driver with them."""
-    bring_library(settings)
+    """Simulated cards are given to containers with a simulated driver. What is refused leaves nothing on the node."""
     plan, plan_file = flags["simulate"], flags["simulate_file"]
     libraries = find_libraries() if plan or plan_file else None
     driver = driver_for_containers(libraries, settings.state_dir / "sim") if libraries else None
     exists = host_has(settings)
-    return find_cards(settings.node, catalogue, plan=plan, plan_file=plan_file, exists=exists, driver=driver)
+    sources = find_cards(settings.node, catalogue, plan=plan, plan_file=plan_file, exists=exists, driver=driver)
+    bring_library(settings)
+    return sources
 
 
 def _figures_addresses(flags: FiguresFlags) -> tuple[Address, Address | None]:

@@ -7,7 +7,9 @@ COMPONENTS = {
     "device-plugin": Entry("tessera.apps.device_plugin", "Give this node's cards to containers, without metrics."),
     "exporter": Entry("tessera.apps.exporter", "Show this node's cards and who holds them, and change nothing."),
     "extender": Entry("tessera.apps.extender", "Answer kube-scheduler: filter, prioritize, bind."),
-    "operator": Entry("tessera.apps.operator", "Tell on GpuClaims and GpuGangs what became of them."),
+    "operator": Entry(
+        "tessera.apps.operator", "Tell what became of GpuClaims and GpuGangs, and make what Computes need."
+    ),
     "webhook": Entry(
         "tessera.apps.webhook", "Answer the API server: complete pods that ask for cards, or refuse them."
     ),

@@ -13,7 +13,7 @@ from tessera.apps.up_cluster import use_cluster
 from tessera.apps.up_complaints import leave_out_upgrades
 from tessera.apps.up_detached import start_detached, tell_ready
 from tessera.apps.up_settings import Wanted, choose_settings
-from tessera.apps.up_words import tell_next
+from tessera.apps.up_words import tell_next, words_to_stop
 from tessera.errors import InvalidRequest, StoreInUse
 
 if TYPE_CHECKING:
@@ -104,5 +104,5 @@ def already_up(directory: StateDirectory) -> StoreInUse:
     who = f"process {holder}" if holder else "another process"
     return StoreInUse(
         f"{directory.path}: {who} runs an engine there already; use it with export KUBECONFIG={directory.kubeconfig},"
-        " stop it with `tessera down`, or choose another --state-dir"
+        f" stop it with `{words_to_stop(directory)}`, or choose another --state-dir"
     )

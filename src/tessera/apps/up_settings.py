@@ -6,7 +6,7 @@ import msgspec
 
 from tessera.apps.state_directory import EngineSettings
 from tessera.errors import DiscoveryFailed, InvalidInput, InvalidRequest
-from tessera.vendors.simulated import load_plan, parse_plan
+from tessera.vendors.simulated import NodePlan, load_plan, parse_plan, simulate
 
 DEFAULT_CARDS = "2xA100-SXM4-80GB"
 DEFAULT_NODES = 4
@@ -46,10 +46,10 @@ def _changes(wanted: Wanted) -> dict[str, object]:
     if wanted.nodes is not None:
         changes["nodes"] = wanted.nodes
     if wanted.cards is not None:
-        parse_plan(wanted.cards)
+        _check_cards(parse_plan(wanted.cards))
         changes |= {"cards": wanted.cards, "cards_file": ""}
     if wanted.cards_file is not None:
-        load_plan(wanted.cards_file)
+        _check_cards(load_plan(wanted.cards_file))
         changes |= {"cards": "", "cards_file": str(wanted.cards_file.absolute())}
     if wanted.scheduler_config is not None:
         changes["scheduler_config"] = _checked_profiles(wanted.scheduler_config)
@@ -67,11 +67,17 @@ def _check_remembered(wanted: Wanted, before: EngineSettings) -> None:
         ) from None
     try:
         if before.cards_file and not wanted.names_cards:
-            load_plan(Path(before.cards_file))
+            _check_cards(load_plan(Path(before.cards_file)))
     except InvalidInput as error:
         raise InvalidRequest(
             f"{error}; it was named at an earlier start: put it right, or name other cards with --cards"
         ) from None
+
+
+def _check_cards(plan: NodePlan) -> None:
+    from tessera.vendors.loading import load_catalogue  # not needed where no cards are named
+
+    simulate("--cards", plan, load_catalogue())
 
 
 def _checked_profiles(path: str) -> str:

@@ -13,11 +13,11 @@ def tell_next(directory: StateDirectory, settings: EngineSettings, *, is_detache
     click.echo(f"Tessera is up: {nodes} {cards}; API server at https://127.0.0.1:{settings.port}", err=True)
     click.echo("Next:", err=True)
     click.echo(f"export KUBECONFIG={shlex.quote(str(directory.kubeconfig))}")
-    stop = "Ctrl-C ends it" if not is_detached else f"tessera down{_where(directory)}"
+    stop = words_to_stop(directory) if is_detached else "Ctrl-C ends it"
     for line in ("kubectl get nodes", "tessera nodes", "kubectl get pods -n kube-system", stop):
         click.echo(line, err=True)
 
 
-def _where(directory: StateDirectory) -> str:
+def words_to_stop(directory: StateDirectory) -> str:
     is_usual = directory.path == default_path().absolute()
-    return "" if is_usual else f" --state-dir {shlex.quote(str(directory.path))}"
+    return "tessera down" if is_usual else f"tessera down --state-dir {shlex.quote(str(directory.path))}"

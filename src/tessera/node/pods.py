@@ -15,6 +15,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 class Container(pods.Container, frozen=True, kw_only=True, gc=False):
     env: tuple[Variable, ...] | None = None
+    termination_message_path: str | None = None
 
     def variable(self, name: str) -> str | None:
         """The last of several, as in Kubernetes."""

@@ -28,6 +28,7 @@ from tessera.vendors.rules import refine
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 Shares = tuple[CardShare, ...]
+LAST_WORDS, USUAL_LAST_WORDS = "TESSERA_TERMINATION_LOG", "/dev/termination-log"
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -89,7 +90,8 @@ class Preparer:
                 f" expected {len(given.shares)}, as many as the cards that the scheduler gave it"
             )
         terms = self._terms_of(pod, kind.vendor, container)
-        request, edits = await asyncio.to_thread(self._render, kind.vendor, pod, container, given)
+        request, edits = await asyncio.to_thread(self._render, kind.vendor, pod, container, given, terms)
+        edits = edits.joined(_last_words(pod, container))
         tile = Tile(
             token=token,
             resource=kind.resource,
@@ -116,17 +118,16 @@ class Preparer:
             raise _unprepared(tile, error) from error
 
     def _render(
-        self, vendor: Vendor, pod: Pod, container: str, given: Given
+        self, vendor: Vendor, pod: Pod, container: str, given: Given, terms: Terms
     ) -> tuple[AllocationRequest, ContainerEdits]:
         """Asks for the hardware, which may block."""
-        asked = self._asked_by(pod, vendor, container)
         request = AllocationRequest(
             pod=read_pod_ref(pod),
             container=container,
             shares=self.shares_for(pod, vendor, container, given),
             claimed=given.by_claim,
             node=self.node,
-            priority=asked.priority if asked else 0,
+            priority=terms.priority,
             hook_path=self._hook_path,
             run_path=str(self._run.root),
         )
@@ -167,6 +168,12 @@ def count_tiles(pod: Pod, container: str, resource: str) -> int:
 def container_names(pod: Pod) -> list[str]:
     """In the order of allocations, init containers first."""
     return [part.name for part in pod.all_containers]
+
+
+def _last_words(pod: Pod, container: str) -> ContainerEdits:
+    """Where the library leaves its sentence, if the container ends by a refusal and wants it elsewhere than usual."""
+    path = pod.all_containers[_position(pod, container)].termination_message_path
+    return ContainerEdits(environment={LAST_WORDS: path} if path and path != USUAL_LAST_WORDS else {})
 
 
 def _unprepared(tile: Tile, error: OSError) -> StartRefused:

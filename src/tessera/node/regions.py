@@ -7,6 +7,7 @@ lets go of at any death; slots of the dead are passed over.
 
 import fcntl
 import os
+import shutil
 import stat
 import struct
 from collections.abc import Generator, Iterator
@@ -20,11 +21,13 @@ from tessera.errors import InvalidRegion
 MAGIC, VERSION = 0x41524553, 2
 MOST_CARDS, MOST_SLOTS = 32, 1024
 HEAD = struct.Struct("=III52x")
-CARD = struct.Struct("=48s7Q24x")
+CARD = struct.Struct("=48s8Q16x")
 SLOT = struct.Struct("=QQ48x32Q")
 FIRST_SLOT = HEAD.size + MOST_CARDS * CARD.size
 SIZE = FIRST_SLOT + MOST_SLOTS * SLOT.size
 FIRST_SLOT_LOCK = 1
+MOST = 2**63 - 1
+"""Of any figure, whatever is written there: others who are told of it count no further."""
 _FLOCK = struct.Struct("@hhqqi4x")
 
 
@@ -69,14 +72,20 @@ def read_region(path: Path) -> Region | None:
 
 
 def discard_region(path: Path) -> None:
-    """A container that starts begins anew, unless a process of it still lives."""
+    """A container that starts begins anew, whatever it left there, unless a process of it still lives."""
     try:
-        with _opened(path) as descriptor:
-            if _is_locked(descriptor, 0, 0):
-                return
-        path.unlink()
+        kind = path.lstat().st_mode
     except FileNotFoundError:
-        pass
+        return
+    if stat.S_ISDIR(kind):
+        shutil.rmtree(path)
+    elif not stat.S_ISREG(kind) or not _is_in_use(path):
+        path.unlink(missing_ok=True)
+
+
+def _is_in_use(path: Path) -> bool:
+    with _opened(path) as descriptor:
+        return _is_locked(descriptor, 0, 0)
 
 
 @contextmanager
@@ -116,13 +125,13 @@ def _read_cards(head: bytes, used: list[int]) -> Iterator[RegionCard]:
         uuid = name.partition(b"\0")[0].decode(errors="replace")
         if not uuid:
             return
-        context, limit, share, gpu, throttled, refusals, launched = figures
+        context, limit, share, gpu, throttled, refusals, launched, unclaimed = (min(one, MOST) for one in figures)
         yield RegionCard(
             uuid=uuid,
-            used_bytes=used[number],
+            used_bytes=min(used[number] + unclaimed, MOST) if used[number] else 0,
             context_bytes=context,
             limit_bytes=limit,
-            share_percent=share,
+            share_percent=min(share, 100),
             gpu_ns=gpu,
             throttled_ns=throttled,
             refusals=refusals,

@@ -38,11 +38,13 @@ class Resizer:
         self._store = store
 
     def pod_changed(self, change: Change[Pod]) -> None:
-        if change.after is None:
-            return
-        uid = change.after.metadata.uid
-        for tile in [tile for tile in self._store if tile.pod.uid == uid]:
-            self._resize(tile, change.after)
+        if change.after is not None:
+            self.resize(change.after)
+
+    def resize(self, pod: Pod) -> None:
+        """Give its containers that run what it has now."""
+        for tile in [tile for tile in self._store if tile.pod.uid == pod.metadata.uid]:
+            self._resize(tile, pod)
 
     def _resize(self, tile: Tile, pod: Pod) -> None:
         vendor = self._catalogue.by_name(tile.shares[0].vendor)

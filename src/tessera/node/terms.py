@@ -15,6 +15,7 @@ from tessera.node.pods import Container
 
 CoresPolicy = Literal["force", "default", "disable"]
 POLICIES: tuple[str, ...] = get_args(CoresPolicy)
+MOST_DIGITS, MOST_SHOWN = 6, 40
 SWITCH: Mapping[str, bool] = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False, "": False}
 
 
@@ -58,8 +59,8 @@ def read_terms(container: Container, names: TermVariables, permitted: Permitted,
 
 def _read_priority(container: Container, name: str) -> int:
     said = (container.variable(name) or "0").strip()
-    if not said.isdecimal():
-        raise _unreadable(container, name, said, 'a whole number such as "1"')
+    if not said.isdecimal() or len(said) > MOST_DIGITS:
+        raise _unreadable(container, name, said, 'a whole number such as "1", of six digits at most')
     return int(said)
 
 
@@ -73,4 +74,5 @@ def _is_on(container: Container, name: str, *, unsaid: bool) -> bool:
 
 
 def _unreadable(container: Container, name: str, said: str, expected: str) -> InvalidRequest:
-    return InvalidRequest(f'container {container.name} has {name} "{said}", expected {expected}; correct the pod')
+    shown = said if len(said) <= MOST_SHOWN else f"{said[:MOST_SHOWN]}…"
+    return InvalidRequest(f'container {container.name} has {name} "{shown}", expected {expected}; correct the pod')

@@ -26,7 +26,7 @@ NODE = "node-a"
 def access(new_cluster):
     cluster = new_cluster(controllers=False)
     yield find_access(cluster.kubeconfig)
-    cluster.stop(failed=False)
+    cluster.stop()
 
 
 @asynccontextmanager

@@ -190,6 +190,15 @@ async def test_a_pod_that_is_stopped_while_it_starts_does_not_run_on(tmp_path):
         await node.until(lambda: node.runtime.is_over(uid))
 
 
+async def test_a_pod_that_a_mistake_of_ours_ends_is_over_and_can_be_deleted(tmp_path):
+    async def prepare(*_):
+        raise ZeroDivisionError
+
+    async with running_node(tmp_path, prepare=prepare) as node:
+        uid = node.start(FOREVER)
+        await node.until(lambda: node.runtime.is_over(uid))
+
+
 async def test_a_container_waits_for_the_config_map_that_it_needs(node):
     source = {"configMapKeyRef": {"name": "settings", "key": "COLOUR"}}
     node.start(node.container("echo $ONE", env=[{"name": "ONE", "valueFrom": source}]))

@@ -1,5 +1,7 @@
 """What a node's processes are told: by default as the settings have it, and each in one sentence if it cannot be."""
 
+import asyncio
+from pathlib import Path
 from typing import Any
 
 import click
@@ -8,8 +10,9 @@ import pytest
 from tessera.apps import agent, device_plugin, exporter, extender
 from tessera.apps.addresses import read_health_address
 from tessera.apps.node_options import read_settings, with_figures, with_kubelet
+from tessera.apps.node_processes import run_agent
 from tessera.engine.policies import DEFAULT
-from tessera.errors import InvalidRequest
+from tessera.errors import InvalidInventory, InvalidRequest
 from tessera.node.settings import NodeSettings
 
 
@@ -39,6 +42,13 @@ def test_two_descriptions_of_simulated_cards_are_one_too_many():
     flags = flags_of(exporter.command, "--simulate=1xA100-SXM4-80GB", "--simulate-file=cards.toml")
     with pytest.raises(InvalidRequest, match="--simulate and --simulate-file are both given"):
         read_settings(flags)
+
+
+def test_cards_that_nobody_makes_are_refused_before_anything_is_put_on_the_node(tmp_path: Path):
+    flags = flags_of(agent.command, "--node=gpu-1", "--simulate=2xFOO", f"--hook-path={tmp_path}")
+    with pytest.raises(InvalidInventory, match='"FOO"'):
+        asyncio.run(run_agent(flags))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_health_is_always_asked_somewhere():

@@ -51,5 +51,13 @@ def test_a_description_that_cannot_be_read_is_refused_at_once():
         choose_settings(Wanted(cards="many"), BEFORE)
 
 
+def test_cards_that_nobody_makes_are_refused_before_they_are_remembered(tmp_path):
+    path = tmp_path / "cards.toml"
+    path.write_text('[[cards]]\nmodel = "FOO"\n')
+    for wanted in (Wanted(cards="3xFOO"), Wanted(cards_file=path)):
+        with pytest.raises(InvalidInput, match='"FOO"'):
+            choose_settings(wanted, BEFORE)
+
+
 def test_an_empty_home_is_no_place_to_keep_anything_in():
     assert default_path({"HOME": ""}) == default_path({})

@@ -10,10 +10,12 @@ from tessera.node import regions
 MIB = 2**20
 
 
-def write_region(path: Path, *slots: tuple[int, int, int], uuid: str = "GPU-0", **figures: int) -> None:
+def write_region(
+    path: Path, *slots: tuple[int, int, int], uuid: str = "GPU-0", unclaimed_bytes: int = 0, **figures: int
+) -> None:
     """Slots are (pid, host pid, bytes of the card); figures are those of the card, by the names of RegionCard."""
     names = ("context_bytes", "limit_bytes", "share_percent", "gpu_ns", "throttled_ns", "refusals", "launched_ms")
-    card = regions.CARD.pack(uuid.encode(), *(figures.get(name, 0) for name in names))
+    card = regions.CARD.pack(uuid.encode(), *(figures.get(name, 0) for name in names), unclaimed_bytes)
     head = regions.HEAD.pack(regions.MAGIC, regions.VERSION, len(slots))
     content = (head + card).ljust(regions.FIRST_SLOT, b"\0")
     content += b"".join(regions.SLOT.pack(pid, host, size, *[0] * 31) for pid, host, size in slots)

@@ -32,6 +32,18 @@ def test_living_processes_are_summed_up_and_the_dead_passed_over(region: Path):
     os.close(third)
 
 
+def test_what_nobody_claims_is_used_as_long_as_somebody_lives(region: Path):
+    write_region(region, (7, 700, 100 * MIB), unclaimed_bytes=30 * MIB)
+    descriptor = live(region, 0)
+    found = read_region(region)
+    assert found
+    assert found.cards[0].used_bytes == 130 * MIB
+    os.close(descriptor)
+    found = read_region(region)
+    assert found
+    assert found.cards[0].used_bytes == 0
+
+
 def test_a_slot_that_was_given_back_is_nobodys_although_its_lock_is_held(region: Path):
     write_region(region, (0, 0, 5 * MIB))
     descriptor = live(region, 0)
@@ -104,6 +116,33 @@ def test_a_container_that_starts_begins_anew_unless_somebody_of_it_lives(region:
     discard_region(region)
     assert not region.exists()
     discard_region(region)
+
+
+@pytest.mark.parametrize("left", ["directory", "link", "dead link", "pipe"])
+def test_whatever_a_container_left_in_its_place_gives_way_to_a_new_one(region: Path, left: str):
+    elsewhere = region.with_name("elsewhere")
+    if left == "directory":
+        (region / "inner").mkdir(parents=True)
+    elif left == "pipe":
+        os.mkfifo(region)
+    else:
+        region.symlink_to(elsewhere)
+    if left == "link":
+        elsewhere.write_bytes(b"not ours")
+    discard_region(region)
+    assert not os.path.lexists(region)
+    assert left != "link" or elsewhere.exists()
+
+
+def test_figures_beyond_all_bounds_are_told_as_what_others_can_count(region: Path):
+    write_region(region, *[(one, one, 2**64 - 1) for one in (1, 2, 3)], gpu_ns=2**64 - 1, share_percent=2**64 - 1)
+    descriptors = [live(region, slot) for slot in range(3)]
+    found = read_region(region)
+    assert found
+    (card,) = found.cards
+    assert (card.used_bytes, card.gpu_ns, card.share_percent) == (2**63 - 1, 2**63 - 1, 100)
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def test_the_sizes_are_those_of_the_library():

@@ -64,6 +64,13 @@ def test_a_word_that_cannot_be_read_is_refused_in_one_sentence(name: str, said: 
         terms((name, said))
 
 
+@pytest.mark.parametrize("digits", [7, 5_000])
+def test_a_priority_of_many_digits_is_refused_and_not_repeated_in_full(digits: int):
+    with pytest.raises(InvalidRequest, match=r"of six digits at most; correct the pod$") as refused:
+        terms((PRIORITY, "1" * digits))
+    assert len(str(refused.value)) < 200
+
+
 def test_what_is_not_strict_stands_in_the_limits():
     held: Any = Terms(cores_policy="default", priority=1, spill_percent=25, ends_on_refusal=True)
     text = limits_text(a_tile("12ab", a_share("GPU-7", 3000, 30), a_share("GPU-3", 0, 0), terms=held))

@@ -76,6 +76,14 @@ class PodRun:
         if self._had_ended:
             self.is_over.set()
             return
+        try:
+            await self._live_to_the_end()
+        except Exception:  # a mistake of ours; whoever deletes the pod must not wait for it
+            self._be_over()
+            raise
+        self._be_over()
+
+    async def _live_to_the_end(self) -> None:
         helpers = [asyncio.ensure_future(self._keep_deadline()), asyncio.ensure_future(self._refresh())]
         try:
             await self._live()
@@ -85,6 +93,8 @@ class PodRun:
             for helper in (*helpers, *self._tasks.values()):
                 helper.cancel()
             await asyncio.gather(*helpers, *self._tasks.values(), return_exceptions=True)
+
+    def _be_over(self) -> None:
         self.is_over.set()
         self._around.changed()
 

@@ -26,6 +26,7 @@ from tessera.embedded.serving.requests import Asked
 from tessera.embedded.serving.sameness import drop_empty, says_the_same
 from tessera.embedded.store import Key, Record, Stale, Store
 
+NOT_THERE = "uid mismatch: there is no object, and the one that is provided has the uid of another"
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 TRIES = 8
 """Of a write that others overtook, and of a generated name that is taken."""
@@ -119,7 +120,10 @@ class Writer:
         """Create it or change it; what was merged knows its owners already."""
         write = _write(asked, now())
         if self._store.get(key_of(asked)) is None and not asked.target.subresource:
-            return await self.create(asked, merged(None, write), _as_noted)
+            document = merged(None, write)
+            if uid := document["metadata"].get("uid"):
+                raise conflict(asked.served.kind, asked.target.name, f"{NOT_THERE}: {uid}")
+            return await self.create(asked, document, _as_noted)
         return await self.change(asked, lambda live: merged(live, write), _as_noted)
 
     async def _replace(self, asked: Asked, record: Record, new: Document, note: Note) -> Written:

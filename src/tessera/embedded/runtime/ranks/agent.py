@@ -52,10 +52,10 @@ def read_arguments(arguments: list[str]) -> tuple[str, str]:
 
 
 def meet(host: str) -> socket.socket:
-    """Wait for the worker, unless it has failed or there will be none."""
-    refuse_stranger(host)
+    """Wait for the worker, unless it has failed or there will be none: a job may become smaller while it waits."""
     address, told_at = meeting_point(os.environ[JOB], host), time.monotonic()
     while True:
+        refuse_stranger(host)
         line = new_socket()
         with suppress(ConnectionRefusedError):
             line.connect(address)
