@@ -213,4 +213,4 @@ soak: setup ## Run the property tests with thousands of examples
 
 .PHONY: clean
 clean: ## Remove environments and caches
-	@rm -rf .uv .venv .venv39 .venv-torch .zig build .hypothesis .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .uv .venv .venv39 .venv-newest .venv-torch .zig build .hypothesis .pytest_cache .ruff_cache .import_linter_cache

@@ -22,6 +22,7 @@ ALL = (
     "mpi_start",
     "mpijob_sdk",
     "native_memory",
+    "native_launch",
     "tensors",
     "tensors_shared",
 )

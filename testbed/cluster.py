@@ -8,7 +8,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -42,7 +42,10 @@ class Cluster:
         shape: NodeShape = EIGHT_CARDS,
         apiserver_flags: Mapping[str, str] | None = None,
         programs: Programs | None = None,
+        has_failed: Callable[[], bool] = lambda: False,
     ) -> None:
+        """`has_failed` is asked when the cluster is stopped: whether something was wrong that its logs may tell of."""
+        self._has_failed = has_failed
         self.programs = programs or Programs()
         self.programs.build(
             "etcd", "kube-apiserver", *["containerd", "coredns"] * node, *["kwok"] * bool(simulated_nodes)
@@ -131,6 +134,7 @@ class Cluster:
         if self._stopped:
             return
         self._stopped = True
+        failed = failed or self._has_failed()
         if "simulated" in self.__dict__:
             self.simulated.stop()
         kept = Path(tempfile.gettempdir()) / f"tessera-testbed-failed-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"

@@ -38,8 +38,9 @@ def clusters(request: pytest.FixtureRequest) -> Iterator[NewCluster]:
     with ExitStack() as stack:
 
         def make(**options: object) -> Cluster:
+            options["has_failed"] = lambda: bool(request.session.testsfailed)
             cluster = Cluster(**options)  # type: ignore[arg-type] # the options are Cluster's own
-            stack.callback(lambda: cluster.stop(failed=bool(request.session.testsfailed)))
+            stack.callback(cluster.stop)
             return cluster
 
         yield make

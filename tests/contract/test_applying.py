@@ -198,3 +198,13 @@ def test_an_apply_can_be_held_to_a_version(config_maps):
     stale = config_map("settings", {"size": "s"}, resourceVersion=read["metadata"]["resourceVersion"])
     with refused(409, "Conflict"):
         config_maps.apply("settings", stale, manager="alice")
+
+
+@pytest.mark.contract(promise="An apply that carries the uid of an object that is gone is 409, and makes no other")
+def test_an_apply_can_be_held_to_an_object(config_maps):
+    read = config_maps.create(config_map("settings"))
+    config_maps.delete("settings")
+    with refused(409, "Conflict"):
+        config_maps.apply("settings", config_map("settings", uid=read["metadata"]["uid"]), manager="alice")
+    with refused(404, "NotFound"):
+        config_maps.get("settings")

@@ -2,8 +2,6 @@
 
 import re
 
-QUOTED = re.compile(r"`([^`\n]+)`")
-
 
 def section(page: str, heading: str) -> str:
     """What stands below a heading, up to the next of its level or above."""

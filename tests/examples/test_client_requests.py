@@ -115,6 +115,7 @@ def test_a_kubeconfig_that_cannot_be_used_is_told(text: str | None, tmp_path: An
     if text is not None:
         file.write_text(text)
     monkeypatch.setenv("KUBECONFIG", str(file))
+    monkeypatch.setattr("kubernetes.config.kube_config.KUBE_CONFIG_DEFAULT_LOCATION", str(file))  # read at import
     with pytest.raises(AuthenticationError) as refused:
         connect()
     sentence = str(refused.value)

@@ -1,4 +1,4 @@
-"""What docs/config.md claims: every flag, value and annotation of it exists, and none that exists is missing."""
+"""What docs/config.md and docs/embedded.md claim: their flags, values and annotations exist, and none is missing."""
 
 import re
 from collections.abc import Iterator
@@ -15,8 +15,9 @@ from tessera.cli.group import make_group
 from tessera.model.annotations import keys
 from tessera.vendors.loading import load_catalogue
 from tests.chart.charts import read as read_chart
-from tests.examples.guides import QUOTED, section
+from tests.examples.guides import section
 from tests.repository.files import ROOT
+from tests.repository.pages import PAGES, QUOTED, quotes_of
 
 PAGE = (ROOT / "docs/config.md").read_text()
 DOCUMENTED = [*(f"run {name}" for name in COMPONENTS), "scheduler config"]
@@ -47,6 +48,11 @@ def test_the_flags_of_a_command_are_those_of_the_page(path: str):
     assert plain == {flag: str(there[flag].default) for flag in plain}
 
 
+def test_the_options_of_up_are_those_of_its_page():
+    told = re.findall(r"^\| `(--[a-z-]+)", (ROOT / "docs/embedded.md").read_text(), re.MULTILINE)
+    assert sorted(told) == sorted(flag for flag, option in options_of("up").items() if not option.hidden)
+
+
 def leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Values by their dotted names; requests and limits are one."""
     for name, value in values.items():
@@ -62,6 +68,15 @@ def test_the_values_of_the_chart_are_those_of_the_page():
     assert set(told) == set(there)
     plain = {name: default.strip("`") for name, default in told.items() if default}
     assert {name: yaml.safe_load(text) for name, text in plain.items()} == {name: there[name] for name in plain}
+
+
+def test_every_value_of_the_chart_that_some_page_names_exists():
+    """But for what is called like one: an entry of the webhook, which lies in our own domain."""
+    values = read_chart("values.yaml")
+    called = re.compile(rf"((?:{'|'.join(values)})(?:\.\w+)+)(?:=.*)?")
+    named = {found[1] for page in PAGES for quote in quotes_of(page) if (found := called.fullmatch(quote))}
+    assert len(named) > len(values)
+    assert {name for name in named if not name.endswith(".gpu.scheduling")} <= set(dict(leaves(values)))
 
 
 def test_what_the_page_lets_users_write_is_not_refused_as_the_scheduler_s():

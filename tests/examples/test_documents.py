@@ -21,8 +21,9 @@ from tessera.model.annotations.selectors import decode_weights, read_policy
 from tessera.model.requests import PolicyChoice
 from tessera.vendors.loading import load_catalogue
 from tests.builders import a_card, a_node, a_pod, a_want
-from tests.examples.guides import QUOTED, section
+from tests.examples.guides import section
 from tests.repository.files import ROOT
+from tests.repository.pages import QUOTED
 from tests.seeds.samples import samples_of
 from tests.unit.engine.world import World
 

@@ -2,13 +2,17 @@
 
 import json
 
+import pytest
+
 from testbed.mpi import Mpi
 from tests.contract.waiting import eventually
+from tests.embedded.runtime.processes import pids_with
 from tests.mpi.conftest import path_with
 from tests.mpi.jobs import MpiJobs, an_mpi_job
 from tests.up.making import gpu_pod
 
 CARD = {"nvidia.com/gpu": 1}
+LAUNCHERS = "--selector=training.kubeflow.org/job-role=launcher"
 
 
 def test_workers_wait_for_cards_together_and_run_when_there_are_enough(jobs: MpiJobs, open_mpi: Mpi) -> None:
@@ -41,14 +45,19 @@ def test_ranks_see_the_cards_of_their_workers_and_launchers_none(jobs: MpiJobs, 
     assert len({line for line in log.splitlines() if line.startswith("rank has [GPU-")}) == 2
 
 
+@pytest.mark.parametrize("waits_for", ["gang", "workers"])
 def test_a_job_that_is_made_smaller_while_it_waits_runs_with_the_workers_that_are_left(
-    jobs: MpiJobs, open_mpi: Mpi
+    jobs: MpiJobs, open_mpi: Mpi, waits_for: str
 ) -> None:
+    """A launcher that has read the former hosts by then fails, and another takes its place."""
     command = ["mpirun", "-np", "2", "hostname"]
     jobs.apply(an_mpi_job("shrinks", command, workers=5, env=path_with(open_mpi), limits=CARD))
     gang = ("get", "gpugangs", "-o", "jsonpath={.items[*].spec.minMember}")
     eventually(lambda: jobs.kubectl(*gang) == "5")
+    if waits_for == "workers":
+        eventually(lambda: pids_with("shrinks-worker-4"))
     fewer = json.dumps({"spec": {"mpiReplicaSpecs": {"Worker": {"replicas": 2}}}})
     jobs.kubectl("patch", "mpijob", "shrinks", "--type=merge", f"--patch={fewer}")
     jobs.until_condition("shrinks", "Succeeded")
-    assert {"shrinks-worker-0", "shrinks-worker-1"} <= set(jobs.log("shrinks-launcher").split())
+    done = jobs.kubectl("get", "pods", "-o", "name", LAUNCHERS, "--field-selector=status.phase=Succeeded")
+    assert {"shrinks-worker-0", "shrinks-worker-1"} <= set(jobs.log(done.strip()).split())

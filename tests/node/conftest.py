@@ -159,12 +159,12 @@ new_cluster = pytest.fixture(scope="package")(clusters)
 
 
 @pytest.fixture(scope="package")
-def gpu_node_of_package(new_cluster: NewCluster, request: pytest.FixtureRequest) -> Iterator[GpuNode]:
+def gpu_node_of_package(new_cluster: NewCluster) -> Iterator[GpuNode]:
     cluster = new_cluster(node=True)
     node = GpuNode(cluster)
     yield node
     node.scheduling.extender.stop()
-    cluster.stop(failed=bool(request.session.testsfailed))
+    cluster.stop()
 
 
 @pytest.fixture

@@ -5,18 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.repository.files import ROOT, own_files
+from tests.repository.files import ROOT
+from tests.repository.pages import DOCUMENTS, QUOTED, text_outside_fences
 
-DOCUMENTS = own_files("*.md")
-FENCED = re.compile(r"^(```|~~~).*?^\1[^\S\n]*$", re.MULTILINE | re.DOTALL)
-QUOTED = re.compile(r"`[^`\n]*`")
 LINK = re.compile(r"\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-
-
-def text_outside_fences(document: Path) -> str:
-    return FENCED.sub("", document.read_text(encoding="utf-8"))
 
 
 def links_of(document: Path) -> list[str]:
@@ -45,8 +39,18 @@ def test_every_relative_link_of_a_document_resolves(document: Path):
     assert broken_links(document) == []
 
 
-def test_the_readme_is_among_the_documents_and_has_links():
-    assert links_of(ROOT / "README.md")
+def reached_from(document: Path, seen: frozenset[Path] = frozenset()) -> frozenset[Path]:
+    """The documents to which its links lead, and those of these."""
+    seen |= {document}
+    for link in links_of(document):
+        target = (document.parent / link.partition("#")[0]).resolve()
+        if target.suffix == ".md" and target not in seen:
+            seen = reached_from(target, seen)
+    return seen
+
+
+def test_every_document_is_reached_from_the_readme():
+    assert set(DOCUMENTS) - reached_from(ROOT / "README.md") == set()
 
 
 def test_a_link_to_nowhere_and_an_anchor_to_nowhere_are_found(tmp_path: Path):

@@ -459,14 +459,15 @@ def _status_of(failure: ApiException) -> Mapping[str, Any]:
 def connect(kubeconfig: str | None = None, context: str | None = None) -> client.Configuration:
     """A service account where we run in a pod, else a kubeconfig as kubectl finds it. One that is named wins."""
     found = client.Configuration()
-    is_named = kubeconfig or context or os.environ.get("KUBECONFIG")
+    kubeconfig = kubeconfig or os.environ.get("KUBECONFIG")  # the library looks at the variable only once
+    is_named = kubeconfig or context
     try:
         if os.environ.get("KUBERNETES_SERVICE_HOST") and not is_named:
             config.load_incluster_config(client_configuration=found)
         else:
             config.load_kube_config(kubeconfig, context, client_configuration=found)
     except Exception as broken:  # a kubeconfig can be wrong in as many ways as YAML can
-        file = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+        file = kubeconfig or "~/.kube/config"
         why = str(broken).splitlines()[0].rstrip(".")
         raise AuthenticationError(
             f"{file} is no kubeconfig that can be used ({why}); test it: kubectl cluster-info, or name another"

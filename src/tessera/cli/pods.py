@@ -38,11 +38,16 @@ def _row(view: PodView, now: datetime, show_card: Callable[[GivenCardView], str]
         Cell(phase, PHASE_TONES.get(phase, "quiet")),
         age(view.created_at, now),
         view.node or NOTHING,
-        ",".join((*([f"claim:{view.claim}"] if view.claim else []), *map(_ask, view.asks))) or NOTHING,
+        ",".join((*_claimed(view.claim), *map(_ask, view.asks))) or NOTHING,
         ",".join(map(show_card, view.cards)) or NOTHING,
         age(waits.since, now) if waits else NOTHING,
         Cell(waits.sentence, "doubtful") if waits else NOTHING,
     )
+
+
+def _claimed(claim: str) -> tuple[str, ...]:
+    """By name, or by node and ids where the pod is pinned: no claim's name has a colon."""
+    return (f"{'pin' if ':' in claim else 'claim'}:{claim}",) if claim else ()
 
 
 def _ask(ask: AskView) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from msgspec.structs import astuple
 
-from tessera.engine.arrays import Bools, Doubles, Floats, Ints, Longs, Rows
+from tessera.engine.arrays import Bools, Doubles, Floats, Ints, Longs, Rows, contract
 from tessera.engine.cutting import WHOLE, price_gaps
 from tessera.engine.demand import Demand
 from tessera.engine.fleet import Fleet
@@ -155,13 +155,13 @@ class Landscape:
         by_cpu, by_memory = host[0][:, None] / self.catalogue.cpu, host[1][:, None] / self.catalogue.memory
         room = np.minimum(np.minimum(by_cards, by_cpu), by_memory)
         fits = room[:, :typical] >= 1.0
-        lost = np.einsum("dp,p->d", np.where(fits, sums[:, shapes:-2], sums[:, -2, None]), self._weight)
+        lost = contract("dp,p->d", np.where(fits, sums[:, shapes:-2], sums[:, -2, None]), self._weight)
         value: Floats = (-counts.lost * lost - counts.unusable * sums[:, -2]).astype(np.float32)
         if counts.useful:
             copies = np.floor(by_cards[:, :typical])
             both = np.minimum(copies, by_cpu[:, :typical]) * np.minimum(copies, by_memory[:, :typical])
             useful = both * fits / np.maximum(copies, 1.0)
-            gained = np.einsum("dp,dp->d", useful, self._worth[self.node_kind[cards.rows]])
+            gained = contract("dp,dp->d", useful, self._worth[self.node_kind[cards.rows]])
             value = value + np.float32(counts.useful) * gained
         return value, room[:, self._in_group]
 
@@ -194,8 +194,8 @@ class Landscape:
         after = before - np.minimum(share[kind], before % STATES)  # shares are rounded up, what is free down
         change = (self.table[after] - self.table[before]).astype(np.float64)
         typical = change[:, : self._typical] / self.catalogue.count[: self._typical]
-        useful = np.einsum("sp,sp->s", typical, self._worth[kind])
-        lost = np.einsum("sp,p->s", change[:, self._shapes : -2], self._weight)
+        useful = contract("sp,sp->s", typical, self._worth[kind])
+        lost = contract("sp,p->s", change[:, self._shapes : -2], self._weight)
         return self._appraisal.useful * useful - self._appraisal.lost * lost + gap_weight * change[:, -1]
 
 

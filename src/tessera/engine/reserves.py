@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tessera.engine.arrays import Doubles, Floats, Rows
+from tessera.engine.arrays import Doubles, Floats, Rows, contract
 from tessera.engine.fleet import Fleet
 from tessera.engine.landscape import ShapeTable
 from tessera.engine.mix import Shape
@@ -82,7 +82,7 @@ class Reserves:
         prices = self.prices(places_left)
         if not prices.any():
             return None
-        return np.einsum("rg,rg->r", lost, np.append(prices, np.float32(0))[self.concerned])
+        return contract("rg,rg->r", lost, np.append(prices, np.float32(0))[self.concerned])
 
 
 def _shares(table: ShapeTable, frequency: Mapping[Shape, float]) -> Floats:

@@ -135,7 +135,9 @@ class Loop:
         if verdict.passed:
             self._others.promise(pod, verdict.passed[0], asked)
             return Decision(node=verdict.passed[0])
-        return Decision(why=explain_unplaced((*lacking, *verdict.failed.values(), *verdict.hopeless.values())))
+        sentences = (*lacking, *verdict.failed.values(), *verdict.hopeless.values())
+        chooses_nodes = bool(pod.spec.node_selector or pod.spec.affinity)
+        return Decision(why=explain_unplaced(sentences, chooses_nodes=chooses_nodes))
 
     async def _bind(self, pod: Pod, node: str) -> bool:
         key, uid, _ = identify(pod)

@@ -20,7 +20,7 @@ OFFER_S = 2.0
 
 
 class Offers:
-    """`freed` is told when something firm is given back."""
+    """`freed` is told when an offer ends because nobody came for it: whoever did not fit beside it may fit now."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -69,9 +69,8 @@ class Offers:
             self._ledger.release(uid)
 
     def expire(self, now_s: float) -> None:
-        for uid in [uid for uid, offer in self._open.items() if offer.expires_at <= now_s]:
-            self.withdraw(uid)
-        late = [uid for uid, offer in self._firm.items() if offer.expires_at <= now_s]
+        offers = [*self._open.items(), *self._firm.items()]
+        late = [uid for uid, offer in offers if offer.expires_at <= now_s]
         for uid in late:
             self.withdraw(uid)
         if late:

@@ -21,9 +21,12 @@ WORDS = {
 }
 
 
-def explain_unplaced(sentences: Iterable[str]) -> str:
-    """`sentences` are one for each node. The same while the state is."""
-    counts = Counter(map(_in_words, sentences))
+def explain_unplaced(sentences: Iterable[str], *, chooses_nodes: bool = True) -> str:
+    """`sentences` are one for each node. The same while the state is.
+
+    A pod that does not choose nodes itself has a claim or a pin that does, and kube-scheduler knows nothing of these.
+    """
+    counts = Counter(_in_words(sentence, chooses_nodes) for sentence in sentences)
     told = ", ".join(f"{count} {words}" for words, count in sorted(counts.items()))
     return f"0/{counts.total()} nodes are available: {told}." if counts else "no nodes available to schedule pods"
 
@@ -34,12 +37,14 @@ def insufficient(resource: str) -> str:
     return f"Insufficient {resource}"
 
 
-def _in_words(sentence: str) -> str:
+def _in_words(sentence: str, chooses_nodes: bool) -> str:
     """What follows the number of nodes."""
     reason = reason_of(sentence)
     if reason is None:
         return sentence
-    words = WORDS.get(reason, f"node(s): {sentence}")
+    if reason not in WORDS or (reason is Reason.NODE_SELECTOR and not chooses_nodes):
+        return f"node(s): {sentence}"
+    words = WORDS[reason]
     return words % _taint(sentence) if reason is Reason.NODE_TAINT else words
 
 

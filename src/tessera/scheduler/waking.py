@@ -5,8 +5,8 @@ and nothing wakes the pod for minutes. So pods that were refused are remembered,
 annotation is changed, which lets kube-scheduler try it again. A few at a time, because others of the same kind will be
 refused again, and each only once until we have refused it again, because others than us may refuse it for ever.
 
-Who was refused before this process began may have been refused by us or by others. Such a pod is woken once when it
-fits: if it was ours to refuse, we are asked again then.
+Who was refused before this process began may have been refused by us or by others, and kube-scheduler may tell so only
+after it began. Such a pod is woken once when it fits: if it was ours to refuse, we are asked again then.
 """
 
 from collections.abc import Callable
@@ -79,13 +79,13 @@ class Waiting:
             self._waiters[ref] = _Waiter(request, is_ours=True)
 
     def pod_changed(self, change: Change[Pod]) -> None:
-        """A pod that is bound or gone waits no longer; one that we see for the first time may have waited before us."""
+        """A pod that is bound or gone waits no longer; one that we did not see refused may have been before us."""
         pod = change.after or change.before
         if pod is None:
             return
         if change.after is None or pod.spec.node_name:
             self._waiters.pop(read_pod_ref(pod), None)
-        elif change.before is None and _was_refused(pod):
+        elif _was_refused(pod) and not (change.before is not None and _was_refused(change.before)):
             self._remember_from_before(pod)
 
     def _remember_from_before(self, pod: Pod) -> None:
@@ -116,6 +116,7 @@ class Waiting:
                     await self._wake(ref)
                 except Exception:
                     waiter.woken_for, waiter.is_asleep = -1, True
+                    self._waiters.setdefault(ref, waiter)
                     raise
         return Again(LOOK_AGAIN_S) if len(others) > AT_ONCE else None
 

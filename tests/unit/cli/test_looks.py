@@ -56,3 +56,12 @@ def test_what_was_deleted_says_so():
 
     assert "Deleted" in drawn(NODE_LOOK.table([replace(node, deleted=True)], NOW))
     assert "Deleted" in drawn(pod_look(namespaces=False).table([replace(pod, deleted=True)], NOW))
+
+
+def test_a_pod_that_is_pinned_does_not_look_as_if_it_named_a_claim():
+    pod, *_ = PODS
+    pods = [replace(pod, claim=claim, asks=()) for claim in ("pair", "node-a:0,1")]
+
+    asks = [row.split()[4] for row in drawn(pod_look(namespaces=False).table(pods, NOW)).splitlines()]
+
+    assert asks == ["ASKS", "claim:pair", "pin:node-a:0,1"]

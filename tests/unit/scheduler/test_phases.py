@@ -56,6 +56,17 @@ def test_an_offer_ends_after_two_seconds():
     assert phases.score(a_pod("two"), ["a", "b"], 2.0) == [MAX_SCORE, MAX_SCORE - 1]
 
 
+def test_whoever_waits_hears_that_an_offer_has_ended():
+    world = a_world(a="1xA100-SXM4-80GB")
+    phases, told = Phases(world), list[bool]()
+    world.freed = lambda: told.append(phases.could_be_placed("default", world.request_of(a_pod("two"))))
+    phases.score(a_pod("one"), ["a"], 0)
+    phases.gangs.expire(1.9)
+    assert told == []
+    phases.gangs.expire(2.0)
+    assert told == [True]
+
+
 def test_a_pod_that_is_tried_again_does_not_stand_in_its_own_way():
     phases = Phases(a_world(a="1xA100-SXM4-80GB"))
     for _ in range(3):

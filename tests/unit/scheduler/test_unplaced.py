@@ -11,6 +11,13 @@ def test_nodes_that_say_the_same_are_counted():
     )
 
 
+def test_a_selector_that_is_not_the_pods_own_is_not_called_so():
+    selector = render(Refusal(Reason.NODE_SELECTOR))
+    assert explain_unplaced([selector], chooses_nodes=False) == (
+        "0/1 nodes are available: 1 node(s): the node's labels do not match the node selector of the pod or its claim."
+    )
+
+
 def test_what_is_about_cards_is_said_in_our_words():
     memory = render(Refusal(Reason.CARD_MEMORY, need=24_000, have=16_384))
     assert explain_unplaced([memory]) == (

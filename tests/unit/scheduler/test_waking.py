@@ -20,8 +20,11 @@ class Patches:
 
     def __init__(self) -> None:
         self.woken: list[str] = []
+        self.fails = False
 
     async def patch(self, _kind: object, name: str, _body: object, **_where: str) -> None:
+        if self.fails:
+            raise ConnectionError(name)
         self.woken.append(name)
 
 
@@ -95,6 +98,29 @@ async def test_a_pod_that_was_refused_before_we_started_is_woken_once_when_it_fi
     assert patches.woken == ["old"]
     waiting.pod_changed(Change(ObjectKey("default", "old"), refused, refused))
     assert len(waiting) == 0, "who refuses it now, if not we, is no business of ours"
+
+
+async def test_a_pod_of_whose_refusal_before_us_we_hear_late_is_woken_once_when_it_fits():
+    waiting, patches = a_waiting(fits=True)
+    fresh, refused = (CACHED_PODS.decode(a_waiting_pod("old", *said), "pods") for said in ((), (REFUSED,)))
+    waiting.pod_changed(Change(ObjectKey("default", "old"), None, fresh))
+    waiting.pod_changed(Change(ObjectKey("default", "old"), fresh, refused))
+    for _ in range(2):
+        waiting.note_change()
+        await waiting.wake("all")
+    assert patches.woken == ["old"]
+
+
+async def test_a_pod_from_before_whose_waking_fails_is_woken_the_next_time():
+    waiting, patches = a_waiting(fits=True)
+    refused = CACHED_PODS.decode(a_waiting_pod("old", REFUSED), "pods")
+    waiting.pod_changed(Change(ObjectKey("default", "old"), None, refused))
+    patches.fails = True
+    with pytest.raises(ConnectionError):
+        await waiting.wake("all")
+    patches.fails = False
+    await waiting.wake("all")
+    assert patches.woken == ["old"]
 
 
 async def test_a_pod_from_before_that_we_refuse_again_is_ours_to_wake():

@@ -10,7 +10,7 @@ from math import comb
 
 import numpy as np
 
-from tessera.engine.arrays import Bools, Doubles, Floats, Ints, Rows
+from tessera.engine.arrays import Bools, Doubles, Floats, Ints, Rows, contract
 from tessera.engine.demand import Demand
 from tessera.engine.policies.usage import node_usage
 from tessera.engine.policy import CardPolicy, NodePolicy, best_columns
@@ -45,7 +45,7 @@ class TopologyNodes(NodePolicy):
             scenes, scene_of = _distinct(pattern, pick.cards)
             chosen = scenes[:, 1:].astype(np.float32)
             links = trial.before.fleet.links[scenes[:, 0]]
-            total += (np.einsum("rc,rcd,rd->r", chosen, links, chosen) / 2)[scene_of]
+            total += (contract("rc,rcd,rd->r", chosen, links, chosen) / 2)[scene_of]
         return (total[:, None] + node_usage(trial, EQUAL_WEIGHTS) / 8).astype(np.float32)
 
 
@@ -61,7 +61,7 @@ def _best_sets(links: Floats, eligible: Bools, count: int) -> Bools:
     """The eligible set with the largest sum of links; the leftmost of equals."""
     rows, width = eligible.shape
     sets, pairs = _sets_of(width, count)
-    total = np.einsum("rp,sp->rs", links.reshape(rows, width * width), pairs)
+    total = contract("rp,sp->rs", links.reshape(rows, width * width), pairs)
     complete = (eligible[:, None, :] | ~sets).all(axis=2)
     return sets[np.where(complete, total, -1.0).argmax(axis=1)]
 
@@ -80,6 +80,6 @@ def _grown_sets(links: Floats, eligible: Bools, count: int) -> Bools:
     """Start at the best connected card, add whoever is linked best to those chosen."""
     picked = best_columns(np.where(eligible, links.sum(axis=2), -1.0).astype(np.float64), 1)
     for _ in range(count - 1):
-        gain = np.einsum("rc,rcd->rd", picked, links).astype(np.float64)
+        gain = contract("rc,rcd->rd", picked, links).astype(np.float64)
         picked |= best_columns(np.where(eligible & ~picked, gain, -1.0), 1)
     return picked

@@ -280,6 +280,20 @@ def test_a_host_that_is_no_worker_of_the_job_is_not_waited_for(
     assert "fit-worker-0, fit-worker-1" in said
 
 
+def test_a_worker_that_the_job_has_no_longer_is_waited_for_no_longer(
+    worker: Worker, capfd: pytest.CaptureFixture[str]
+) -> None:
+    hosts, state = worker.board / "hosts", worker.board / "fit-worker-1.state"
+    hosts.write_text("fit-worker-0\nfit-worker-1\n")
+    os.mkfifo(state)
+    agent = worker.enter("true", host="fit-worker-1")
+    with state.open("w"):  # it is read while the agent waits
+        hosts.write_text("fit-worker-0\n")
+    agent.communicate(timeout=30)
+    assert agent.returncode == 255
+    assert "host fit-worker-1 cannot be entered: it is no worker of this job" in capfd.readouterr().err
+
+
 def test_a_worker_that_runs_something_else_is_not_said_to_be_on_its_way() -> None:
     assert what_is_missing("Pending") == "its pod does not run yet"
     assert "its pod runs, but nothing there lets its launcher in" in what_is_missing("Running")
