@@ -32,12 +32,13 @@ static struct {
     char directory[PATH_MAX];
     int file;
     int own;                    /* the slot of this process, or NO_SLOT before it needs one */
+    int numbers;                /* the file `processes`, or -1 */
     slot_t *slots;
     card_t cards[MACHINE_MOST_CARDS];
     int card_count;
     int seen[MACHINE_MOST_CARDS];
     int seen_count;
-} machine = {.mutex = PTHREAD_MUTEX_INITIALIZER, .file = -1};
+} machine = {.mutex = PTHREAD_MUTEX_INITIALIZER, .file = -1, .numbers = -1};
 
 static int complain(const char *what, const char *where) {
     fprintf(stderr, "simulated driver: %s: %s\n", where, what);
@@ -69,9 +70,11 @@ static void forget_in_child(void) {
         munmap(machine.slots, MACHINE_MOST_PROCESSES * sizeof(slot_t));
         close(machine.file);
     }
+    if (machine.numbers != -1)
+        close(machine.numbers);
     pthread_mutex_init(&machine.mutex, NULL);
     machine.is_open = 0;
-    machine.file = -1;
+    machine.file = machine.numbers = -1;
 }
 
 /* A card is a line of seven fields with tabs between them:
@@ -116,6 +119,16 @@ static int read_cards(const char *path) {
     return result;
 }
 
+/* A lock of the old kind, which belongs to the process: whoever asks who has it is told the holder's number as the
+   asker knows it, whatever namespaces lie between them. So the node learns who is on its cards, as a driver knows it.
+   In a file of its own, because such locks are gone as soon as a process closes any descriptor of their file. */
+static void show_number(int slot) {
+    struct flock wish = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = slot, .l_len = 1};
+    machine.numbers = machine_open_shared("processes");
+    if (machine.numbers != -1)
+        fcntl(machine.numbers, F_SETLK, &wish);
+}
+
 /* With the ledger locked. Who only looks has none, so that there are as many as processes on cards. */
 static int claim_slot(void) {
     if (machine.own != NO_SLOT)
@@ -126,6 +139,7 @@ static int claim_slot(void) {
         memset(&machine.slots[slot], 0, sizeof(slot_t));
         machine.slots[slot].pid = getpid();
         machine.own = slot;
+        show_number(slot);
         return 0;
     }
     return complain("has no room for another process", machine.directory);

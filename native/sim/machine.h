@@ -3,7 +3,9 @@
    A directory, named by TESSERA_SIM, stands for the hardware. Its file `cards` says which cards there are; its file
    `memory` is shared by all processes and says who has taken how much of which card. Whoever dies gives back what it
    had: a process holds a lock on its own byte of `memory`, the kernel lets go of it at any death, and locks are seen
-   across the PID namespaces of containers, where process ids mean nothing. */
+   across the PID namespaces of containers, where process ids mean nothing. Its file `processes` is locked in the same
+   places and holds nothing: by these locks the kernel tells who it is that has a slot. The layouts are known to
+   tessera.vendors.simulated_watching too. */
 
 #ifndef TESSERA_SIM_MACHINE_H
 #define TESSERA_SIM_MACHINE_H

@@ -37,7 +37,10 @@ class Machine(NamedTuple):
 
     def start(self, script: str, **environment: str) -> subprocess.Popen[str]:
         """`script` finds `cuda` and `alloc` ready, or whatever it imports."""
-        return self.execute([sys.executable, "-c", f"from tests.native.looking import *\n{script}"], **environment)
+        return self.execute(self.python(script), **environment)
+
+    def python(self, script: str) -> list[str]:
+        return [sys.executable, "-c", f"from tests.native.looking import *\n{script}"]
 
     def execute(self, command: list[str], **environment: str) -> subprocess.Popen[str]:
         return subprocess.Popen(

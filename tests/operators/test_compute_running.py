@@ -250,11 +250,14 @@ def test_a_compute_that_is_made_anew_at_once_waits_for_what_the_earlier_one_had(
 
 def run_deaf(computes: Computes, grace_s: int) -> None:
     """A Compute whose pod ends only when it is killed, to be deleted with this time."""
-    deaf = (
-        "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(1000)"
-    )
+    deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True)"
     grace = {"compute.kpu.dev/deletion-grace-seconds": str(grace_s)}
-    computes.apply("demo", computes.running(deaf), annotations=grace, finalizers=["compute.kpu.dev/deletion"])
+    computes.apply(
+        "demo",
+        computes.running(f"{deaf}\nimport time; time.sleep(1000)"),
+        annotations=grace,
+        finalizers=["compute.kpu.dev/deletion"],
+    )
     for event in ("create", "jsonpath={.status.phase}=Running"):
         computes.kubectl("wait", f"--for={event}", "pod/demo-0", "--timeout=50s")
     with computes.kubectl.running("logs", "-f", "demo-0") as lines:

@@ -4,7 +4,7 @@ People look for them in kube-system and read their logs there. Nothing is starte
 in this process. Whoever deletes one ends nothing, and another takes its place.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,14 +29,19 @@ PODS_OF_COMPONENTS = Selection(namespace=NAMESPACE, labels=LABEL)
 NOT_COMPONENTS = Selection(labels=f"!{LABEL}")
 IMAGE = "tessera.local/tessera"
 MANAGER = "tessera-up"
+AGENT_PORT = 9394
+"""Where a node shows its figures, as an agent does in a cluster."""
 
 
 class Components:
-    """`works` belong in a TaskGroup of the caller."""
+    """`works` belong in a TaskGroup of the caller. What a node has of us is at an address of its own."""
 
-    def __init__(self, client: Client, logs: ComponentLogs, nodes: Sequence[str]) -> None:
+    def __init__(
+        self, client: Client, logs: ComponentLogs, nodes: Sequence[str], address_of_agent: Callable[[str], str]
+    ) -> None:
         self._client = client
         self._logs = logs
+        self._address_of_agent = address_of_agent
         pods = (*(_pod(AGENTS, node) for node in nodes), _pod(ENGINE, nodes[0]))
         self._wanted = {ObjectKey(NAMESPACE, pod["metadata"]["name"]): pod for pod in pods}
         self._pods = Informer(client, PODS, PODS_OF_COMPONENTS)
@@ -77,16 +82,31 @@ class Components:
 
     async def _attend(self, key: ObjectKey, pod: Document) -> None:
         uid: str = pod["metadata"]["uid"]
-        if "deletionTimestamp" in pod["metadata"]:
+        if "deletionTimestamp" in pod["metadata"] or self._is_outdated(key, pod):
             await self._client.delete(PODS, key.name, namespace=key.namespace, how=Deletion(uid=uid, grace_s=0))
         elif part(pod, "status").get("phase") != "Running":
-            change: Document = {"metadata": {"uid": uid}, "status": running_status(pod, datetime.now(UTC))}
+            status = running_status(pod, self._address_of(pod), datetime.now(UTC))
+            change: Document = {"metadata": {"uid": uid}, "status": status}
             await self._client.patch(
                 PODS, key.name, change, namespace=key.namespace, patch_type=PatchType.STRATEGIC, subresource="status"
             )
 
+    def _is_outdated(self, key: ObjectKey, pod: Document) -> bool:
+        """An engine of another release may have made it."""
+        wanted = self._wanted.get(key)
+        return wanted is not None and _kept_of(pod) != _kept_of(wanted)
 
-def running_status(pod: Frozen, now: datetime) -> Document:
+    def _address_of(self, pod: Document) -> str:
+        is_agent = part(pod, "metadata", "labels")[LABEL] == AGENTS
+        return self._address_of_agent(pod["spec"]["nodeName"]) if is_agent else NODE_ADDRESS
+
+
+def _kept_of(pod: Frozen) -> tuple[object, ...]:
+    """What tells one release's pod from another's."""
+    return part(pod, "metadata", "labels"), [container.get("ports") for container in pod["spec"]["containers"]]
+
+
+def running_status(pod: Frozen, address: str, now: datetime) -> Document:
     at = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     kinds = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady")
     return {
@@ -94,8 +114,8 @@ def running_status(pod: Frozen, now: datetime) -> Document:
         "conditions": [{"type": kind, "status": "True", "lastTransitionTime": at} for kind in kinds],
         "hostIP": NODE_ADDRESS,
         "hostIPs": [{"ip": NODE_ADDRESS}],
-        "podIP": NODE_ADDRESS,
-        "podIPs": [{"ip": NODE_ADDRESS}],
+        "podIP": address,
+        "podIPs": [{"ip": address}],
         "startTime": at,
         "containerStatuses": [
             {
@@ -137,11 +157,15 @@ def _labels(component: str) -> Mapping[str, str]:
 
 def _spec(component: str) -> Document:
     everything = [{"operator": "Exists"}]
-    container = {"name": component, "image": IMAGE, "imagePullPolicy": "Never"}
-    return {
+    container: Document = {"name": component, "image": IMAGE, "imagePullPolicy": "Never"}
+    spec: Document = {
         "containers": [container],
         "tolerations": everything,
         "priorityClassName": "system-node-critical",
         "automountServiceAccountToken": False,
-        "hostNetwork": True,
     }
+    if component == AGENTS:
+        container["ports"] = [{"name": "metrics", "containerPort": AGENT_PORT, "protocol": "TCP"}]
+    else:
+        spec["hostNetwork"] = True
+    return spec

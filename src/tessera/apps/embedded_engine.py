@@ -113,7 +113,6 @@ class Engine:
         self._scheduling = EmbeddedScheduling(self._scheduler_client, profiles)
         self._controllers = Controllers(self._controller_client, self._authority)
         self._operators = EmbeddedOperators(self._operator_client, self._scheduling.world.catalogue, self._path / "mpi")
-        self._components = Components(self._node_client, logs, self._names)
         self._pods = EmbeddedPods(
             self._node_client,
             self._scheduling.world.catalogue,
@@ -122,6 +121,7 @@ class Engine:
             cards=settings.cards,
             cards_file=Path(settings.cards_file) if settings.cards_file else None,
         )
+        self._components = Components(self._node_client, logs, self._names, self._pods.address_of_agent)
 
     @classmethod
     async def open(

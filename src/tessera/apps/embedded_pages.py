@@ -1,21 +1,27 @@
-"""What the scheduler shows to Prometheus and people, behind a Service as in a cluster.
+"""What scheduler and nodes show to Prometheus and people, at the same places as in a cluster.
 
 So one path reads it on both engines: `kubectl get --raw
-/api/v1/namespaces/kube-system/services/hami-scheduler:metrics/proxy/metrics`.
+/api/v1/namespaces/kube-system/services/hami-scheduler:metrics/proxy/metrics` for the scheduler, and
+`/api/v1/namespaces/kube-system/pods/<pod of the agent>:metrics/proxy/metrics` for a node.
 """
 
 import asyncio
+from collections.abc import Mapping
 
+import structlog
+from prometheus_client import CollectorRegistry
 from starlette.types import ASGIApp
 
-from tessera.apps.embedded_components import LABEL, MANAGER, NAMESPACE
+from tessera.apps.embedded_components import AGENT_PORT, LABEL, MANAGER, NAMESPACE
 from tessera.apps.embedded_logs import SCHEDULER
-from tessera.apps.serving import Listener, listen, serve_until
+from tessera.apps.serving import Listener, listen, make_app, serve_until
 from tessera.embedded.runtime.addresses import NODE_ADDRESS
+from tessera.errors import InvalidRequest
 from tessera.kube.client import Client
 from tessera.kube.kinds import kind_of
 from tessera.kube.objects import Document
 
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 SERVICES = kind_of("", "v1", "services", "Service")
 PORT = 9395
 
@@ -26,6 +32,20 @@ async def serve_pages(client: Client, app: ASGIApp) -> None:
     service = service_to(listening.getsockname()[1])
     await client.apply(SERVICES, SCHEDULER, service, manager=MANAGER, namespace=NAMESPACE, force=True)
     await serve_until(asyncio.Event(), Listener(app, NODE_ADDRESS, 0, listening=listening), stop_s=0)
+
+
+async def serve_figures(registries: Mapping[str, CollectorRegistry]) -> None:
+    """Those of nodes, each at its own address, where an agent has them in a cluster. Until cancelled."""
+    listeners: list[Listener] = []
+    for address, registry in registries.items():
+        try:
+            listening = listen(address, AGENT_PORT)
+        except InvalidRequest as error:
+            log.warning("figures of a node are not shown", error=str(error))
+            continue
+        app = make_app(is_ready=lambda: True, metrics=registry)
+        listeners.append(Listener(app, address, AGENT_PORT, listening=listening))
+    await serve_until(asyncio.Event(), *listeners, stop_s=0)
 
 
 def service_to(port: int) -> Document:

@@ -4,10 +4,13 @@ import socket
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry
+
 from tessera.apps.api_server import RUNTIME
 from tessera.apps.embedded_components import NOT_COMPONENTS
 from tessera.apps.embedded_machine import Machine
 from tessera.apps.embedded_node import Around, EmbeddedNode
+from tessera.apps.embedded_pages import serve_figures
 from tessera.apps.working import Work
 from tessera.embedded.controllers.objects import SERVICES, SLICES
 from tessera.embedded.controllers.watching import Watching
@@ -50,7 +53,9 @@ class EmbeddedPods:
         self._recorder = Recorder(client, component=COMPONENT, host=socket.gethostname())
         self._loop = NodeLoop(client, self._informer, self._recorder, names)
         self._runtime: Runtime | None = None
-        around = Around(pods_known=self._informer.synced, find_pod=self._find_pod, alive=self._alive)
+        around = Around(
+            pods_known=self._informer.synced, find_pod=self._find_pod, alive=self._alive, pod_of=self._pod_of
+        )
         libraries = find_libraries() if cards or cards_file else None
 
         def sources_of(name: str) -> CardSources:
@@ -77,14 +82,21 @@ class EmbeddedPods:
             variables=variables,
         )
         self._runtime = await Runtime.open(self._directory / RUNTIME, wiring)
+        for name in self._nodes:
+            self.address_of_agent(name)
         return self._runtime
 
     def works(self) -> list[Work]:
         assert self._runtime is not None, "open comes first"
         fronts = ServiceFronts(self.services, self._recorder, self._runtime.refresh_names)
         own = [self._informer.run(), self._recorder.run(), self._loop.run(self._runtime)]
-        own += [self._watching.run(), fronts.run()]
+        own += [self._watching.run(), fronts.run(), serve_figures(self._figures())]
         return [*own, *self.machine.works(), *(work for node in self._nodes.values() for work in node.works())]
+
+    def address_of_agent(self, node: str) -> str:
+        """Of the pod that stands for what a node has of us. The first that are taken, so the same at each start."""
+        assert self._runtime is not None, "open comes first"
+        return self._runtime.take_address(f"agent of {node}")
 
     async def close(self) -> None:
         if self._runtime is not None:
@@ -99,12 +111,18 @@ class EmbeddedPods:
         if node := self._nodes.get(pod.get("spec", {}).get("nodeName", "")):
             node.pod_changed(change.after)
 
+    def _figures(self) -> dict[str, CollectorRegistry]:
+        return {self.address_of_agent(name): node.figures.registry for name, node in self._nodes.items()}
+
     def _find_pod(self, uid: str) -> Document | None:
         return next(iter(self._informer.find(BY_UID, uid)), None)
 
     def _alive(self, uids: Collection[str]) -> set[str]:
         runtime = self._runtime
         return {uid for uid in uids if runtime is not None and not runtime.is_over(uid)}
+
+    def _pod_of(self, pid: int) -> str | None:
+        return self._runtime.pod_of(pid) if self._runtime else None
 
 
 def _uid_of(pod: Document) -> tuple[str, ...]:

@@ -65,24 +65,29 @@ class EmbeddedTiles:
         self._store = TileStore(directory, directory / "cdi")
         built = find_guard()
         self._library = keep_guard(built, directory / "library") if built else None
-        self._run = run = RunDirectory(directory / "run")
+        self.run = run = RunDirectory(directory / "run")
         hook = str(directory / "hook")
         self._preparer = Preparer(node, catalogue, sources.managers, self._store, run=run, hook_path=hook)
         self._resizer = Resizer(catalogue, self._preparer, self._store)
 
     async def serve(self) -> None:
         """What containers ask of their node. Until cancelled."""
-        await serve_pids(self._run.socket)
+        await serve_pids(self.run.socket)
+
+    @property
+    def has_library(self) -> bool:
+        """Whether containers with cards of NVIDIA's are kept within their limits."""
+        return self._library is not None
 
     def know_cards(self, devices: Iterable[Device]) -> None:
-        self._run.make_cards(device.uuid for device in devices if device.vendor == NVIDIA)
+        self.run.make_cards(device.uuid for device in devices if device.vendor == NVIDIA)
 
     def all(self) -> tuple[Tile, ...]:
         return tuple(self._store)
 
     def remove(self, tile: Tile) -> None:
         self._store.remove(tile.token)
-        shutil.rmtree(self._run.region(tile.pod.uid, tile.container).parent, ignore_errors=True)
+        shutil.rmtree(self.run.region(tile.pod.uid, tile.container).parent, ignore_errors=True)
 
     def shares(self) -> Mapping[str, tuple[int, int]]:
         """How many tiles there are of each resource, and how many are healthy, as the device plugin would tell."""
@@ -135,10 +140,10 @@ class EmbeddedTiles:
 
     def _guard(self, library: Path, pod: Pod, container: str, token: str) -> ContainerEdits:
         """A process of this machine is kept within its limits as one in a container of its own, told by variables."""
-        region = self._run.region(read_pod_ref(pod).uid, container)
+        region = self.run.region(read_pod_ref(pod).uid, container)
         make_shared_file(region)
         limits = self._store.directory(token) / FILE_NAME
-        return guard_process(library, limits=limits, region=region, cards=self._run.cards, agent=self._run.socket)
+        return guard_process(library, limits=limits, region=region, cards=self.run.cards, agent=self.run.socket)
 
     def _refuse_crowding(self, shares: Shares, where: str) -> None:
         """Processes of a pod that was deleted by force may still be on a card; the runtime asks again."""

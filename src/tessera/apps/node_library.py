@@ -42,8 +42,13 @@ def limits_trouble(settings: NodeSettings, uses: ContainerUses) -> str:
     if not any(exists(path) for path in (ours, *theirs)):
         wanted = ours if settings.library == "tessera" else theirs[1]
         return f"{wanted} is not on the node, so containers are not kept within their limits; put it there"
-    if uses.unreadable:
-        holder, why = next(iter(uses.unreadable.items()))
-        others = f" and {len(uses.unreadable) - 1} more" if len(uses.unreadable) > 1 else ""
-        return f"container {holder.container} of {holder.pod}{others} cannot be heard: {why}"
-    return ""
+    return explain_unheard(uses)
+
+
+def explain_unheard(uses: ContainerUses) -> str:
+    """One sentence about containers whose regions cannot be read, nothing where there is none."""
+    if not uses.unreadable:
+        return ""
+    holder, why = next(iter(uses.unreadable.items()))
+    others = f" and {len(uses.unreadable) - 1} more" if len(uses.unreadable) > 1 else ""
+    return f"container {holder.container} of {holder.pod}{others} cannot be heard: {why}"

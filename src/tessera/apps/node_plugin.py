@@ -9,7 +9,6 @@ from tessera.apps.node_library import limits_trouble
 from tessera.apps.node_state import NodeState
 from tessera.apps.working import Work
 from tessera.kube.client import Client
-from tessera.kube.event_series import ObjectReference
 from tessera.kube.events import Recorder
 from tessera.model.annotations.handshakes import HandshakeStyle
 from tessera.model.annotations.registers import RegisterFormat
@@ -29,8 +28,8 @@ from tessera.node.resizing import Resizer
 from tessera.node.run_directory import RunDirectory
 from tessera.node.settings import NodeSettings
 from tessera.node.starting import Starter
-from tessera.node.status_reporting import StatusReporter
-from tessera.node.stray_processes import StrayProcess, explain_stray
+from tessera.node.status_reporting import MANAGER, StatusReporter
+from tessera.node.stray_processes import tell_by_events
 from tessera.node.strays import Strays
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import CLAIM_TILES, TileKind, claim_tiles_of, judge_tiles, tiles_of
@@ -47,8 +46,9 @@ class NodePlugin:
     def __init__(self, client: Client, catalogue: Catalogue, sources: CardSources, settings: NodeSettings) -> None:
         self._node = node = settings.node
         self._store = store = TileStore(settings.state_dir, settings.cdi_dir)
-        self._recorder = Recorder(client, component="tessera-agent", host=node)
-        self.state = state = NodeState(client, sources, settings, store, tell_stray=self._tell_stray)
+        self._recorder = Recorder(client, component=MANAGER, host=node)
+        tell_stray = tell_by_events(self._recorder, node, lambda: self._reporter.node_uid)
+        self.state = state = NodeState(client, sources, settings, store, tell_stray=tell_stray)
         self._run = run = RunDirectory(settings.run_dir)
         run.make()
         state.cards.news.listen(self._make_card_files)
@@ -136,10 +136,6 @@ class NodePlugin:
             self._run.make_cards(card.uuid for card in self.state.cards.of_vendor(NVIDIA))
         except OSError as error:
             log.warning("files of cards not made", directory=str(self._run.cards), error=str(error))
-
-    def _tell_stray(self, stray: StrayProcess) -> None:
-        about = ObjectReference(kind="Node", name=self._node, uid=self._reporter.node_uid)
-        self._recorder.warning(about, "StrayProcess", explain_stray(stray))
 
     async def _serve(self, kind: TileKind) -> None:
         """A vendor without cards has nothing to offer; they may come later, with a driver."""

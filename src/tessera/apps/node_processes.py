@@ -3,6 +3,7 @@
 from tessera.apps.addresses import Address, read_address, read_health_address
 from tessera.apps.node_figures import NodeFigures
 from tessera.apps.node_flags import FiguresFlags, KubeletFlags, NodeFlags
+from tessera.apps.node_inventory import inventory_works
 from tessera.apps.node_library import bring_library, host_has
 from tessera.apps.node_options import read_settings, with_figures, with_kubelet
 from tessera.apps.node_plugin import NodePlugin
@@ -35,9 +36,12 @@ async def run_agent(flags: AgentFlags) -> None:
     metrics, inventory = _figures_addresses(flags)
     async with Client(find_access(flags["kubeconfig"])) as client:
         plugin = NodePlugin(client, catalogue, sources, settings)
-        figures = NodeFigures(sources, settings, plugin.state, plugin.count_strays)
+        figures = NodeFigures(
+            settings.node, sources.watch, plugin.state, plugin.count_strays, legacy=settings.legacy_metrics
+        )
         app = make_app(is_ready=plugin.is_ready, metrics=figures.registry)
-        async with running(*plugin.works(), *figures.works(inventory)):
+        works = [*plugin.works(), *figures.works(), *inventory_works(settings.node, plugin.state, inventory)]
+        async with running(*works):
             await serve_all(Listener(app, *metrics))
 
 
@@ -56,28 +60,36 @@ async def run_exporter(flags: FiguresFlags) -> None:
     """Ready when the pods are known: before that nobody can say whose tiles are over."""
     settings = with_figures(read_settings(flags), flags)
     catalogue = load_catalogue()
-    sources = find_cards(settings.node, catalogue, plan=flags["simulate"], plan_file=flags["simulate_file"])
+    sources = _find_cards(settings, flags, catalogue)
     metrics, inventory = _figures_addresses(flags)
     async with Client(find_access(flags["kubeconfig"])) as client:
         records = TileRecords(settings.state_dir)
         state = NodeState(client, sources, settings, records)
         strays = Strays(settings.node, catalogue, state.pods.find)
-        figures = NodeFigures(sources, settings, state, lambda: len(strays.among(records)))
+        figures = NodeFigures(
+            settings.node, sources.watch, state, lambda: len(strays.among(records)), legacy=settings.legacy_metrics
+        )
         app = make_app(is_ready=lambda: state.pods.is_synced, metrics=figures.registry)
         following = records.follow(state.cards.news.spread)
-        async with running(*state.works(), following, *figures.works(inventory)):
+        works = [*state.works(), *figures.works(), *inventory_works(settings.node, state, inventory)]
+        async with running(*works, following):
             await serve_all(Listener(app, *metrics))
 
 
 def _find_cards_to_give(settings: NodeSettings, flags: NodeFlags, catalogue: Catalogue) -> CardSources:
-    """Simulated cards are given to containers with a simulated driver. What is refused leaves nothing on the node."""
+    """What is refused leaves nothing on the node."""
+    sources = _find_cards(settings, flags, catalogue)
+    bring_library(settings)
+    return sources
+
+
+def _find_cards(settings: NodeSettings, flags: NodeFlags, catalogue: Catalogue) -> CardSources:
+    """Simulated cards are given to containers with a simulated driver, and watched where that keeps them."""
     plan, plan_file = flags["simulate"], flags["simulate_file"]
     libraries = find_libraries() if plan or plan_file else None
     driver = driver_for_containers(libraries, settings.state_dir / "sim") if libraries else None
     exists = host_has(settings)
-    sources = find_cards(settings.node, catalogue, plan=plan, plan_file=plan_file, exists=exists, driver=driver)
-    bring_library(settings)
-    return sources
+    return find_cards(settings.node, catalogue, plan=plan, plan_file=plan_file, exists=exists, driver=driver)
 
 
 def _figures_addresses(flags: FiguresFlags) -> tuple[Address, Address | None]:

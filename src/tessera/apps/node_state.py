@@ -15,7 +15,6 @@ from tessera.node.stray_processes import StrayProcess, StrayProcesses
 from tessera.node.tiles import Tile
 from tessera.node.using import ContainerUses
 from tessera.vendors.backends import CardSources
-from tessera.vendors.usage import CardProcess
 
 
 class NodeState:
@@ -39,8 +38,7 @@ class NodeState:
         self.uses = ContainerUses(
             RunDirectory(settings.run_dir), lambda: tuple(tiles), is_unfinished=self.pods.is_unfinished
         )
-        listed = self._watch.processes if self._watch else dict[str, tuple[CardProcess, ...]]
-        self.stray_processes = StrayProcesses(listed, self.uses, tell=tell_stray)
+        self.stray_processes = StrayProcesses(sources.processes, self.uses, tell=tell_stray)
         self.cards = Cards(sources.backends, Health(ignored=settings.ignored_xids))
         self.groups = PodGroups(settings.cgroup_dir)
 

@@ -9,14 +9,13 @@ from tessera.node.cards import Cards
 from tessera.vendors.backends import Watch
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-WAIT_S = 1.0
 RETRY_S = 30.0
 
 
 async def follow_faults(cards: Cards, watch: Watch) -> None:
     while True:
         try:
-            for fault in await asyncio.to_thread(watch.wait_for_faults, WAIT_S):
+            for fault in await watch.upcoming_faults():
                 log.warning("fault told", uuid=fault.uuid, xid=fault.number)
                 cards.note_fault(fault.uuid, fault.number)
         except DiscoveryFailed:

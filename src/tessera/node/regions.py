@@ -5,7 +5,6 @@ its own figures can be wrong by that. A process has a slot while it holds the lo
 lets go of at any death; slots of the dead are passed over.
 """
 
-import fcntl
 import os
 import shutil
 import stat
@@ -17,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from tessera.errors import InvalidRegion
+from tessera.file_locks import is_locked
 
 MAGIC, VERSION = 0x41524553, 2
 MOST_CARDS, MOST_SLOTS = 32, 1024
@@ -28,7 +28,6 @@ SIZE = FIRST_SLOT + MOST_SLOTS * SLOT.size
 FIRST_SLOT_LOCK = 1
 MOST = 2**63 - 1
 """Of any figure, whatever is written there: others who are told of it count no further."""
-_FLOCK = struct.Struct("@hhqqi4x")
 
 
 class RegionCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +84,7 @@ def discard_region(path: Path) -> None:
 
 def _is_in_use(path: Path) -> bool:
     with _opened(path) as descriptor:
-        return _is_locked(descriptor, 0, 0)
+        return is_locked(descriptor, 0, 0)
 
 
 @contextmanager
@@ -116,7 +115,7 @@ def _read(descriptor: int, path: Path) -> Region | None:
 def _living_slots(descriptor: int, count: int) -> Iterator[tuple[int, ...]]:
     content = os.pread(descriptor, count * SLOT.size, FIRST_SLOT)
     for number, slot in enumerate(SLOT.iter_unpack(content[: len(content) // SLOT.size * SLOT.size])):
-        if slot[0] and _is_locked(descriptor, FIRST_SLOT_LOCK + number, 1):
+        if slot[0] and is_locked(descriptor, FIRST_SLOT_LOCK + number):
             yield slot
 
 
@@ -137,9 +136,3 @@ def _read_cards(head: bytes, used: list[int]) -> Iterator[RegionCard]:
             refusals=refusals,
             launched_ms=launched,
         )
-
-
-def _is_locked(descriptor: int, start: int, length: int) -> bool:
-    """Whether anybody holds a lock there; a length of 0 reaches to the end, wherever that is."""
-    asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, start, length, 0)
-    return _FLOCK.unpack(fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, asked))[0] != fcntl.F_UNLCK

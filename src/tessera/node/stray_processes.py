@@ -2,18 +2,25 @@
 
 Their memory is in nobody's limit: a program on the node itself, one in a container that was given no such card, or one
 that our library was kept out of. Nothing is done to them; people are told, once for each.
+
+A container may write any number into its region, and would hide a stray of others by naming it. So who is named counts
+only if it has that region mapped, by the kernel's word.
 """
 
 import asyncio
 import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import structlog
 
 from tessera.errors import DiscoveryFailed
+from tessera.kube.event_series import ObjectReference
+from tessera.kube.events import Recorder
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
+from tessera.node.mapped_files import has_mapped
 from tessera.node.using import ContainerUses
 from tessera.vendors.usage import CardProcess
 
@@ -23,6 +30,8 @@ MIB = 2**20
 _POD = re.compile(r"pod([0-9a-f]{8}[_-][0-9a-f]{4}[_-][0-9a-f]{4}[_-][0-9a-f]{4}[_-][0-9a-f]{12})")
 
 Listed = Mapping[str, Collection[CardProcess]]
+PodOf = Callable[[int], str | None]
+HasMapped = Callable[[int, Path], bool | None]
 
 
 class StrayProcess(msgspec.Struct, frozen=True, kw_only=True):
@@ -34,18 +43,38 @@ class StrayProcess(msgspec.Struct, frozen=True, kw_only=True):
     pod_uid: str = ""
 
 
+class Account(NamedTuple):
+    """A container's region, the processes that it names by their numbers on the node, and whether it has others."""
+
+    pod_uid: str
+    region: Path
+    named: frozenset[int]
+    has_nameless: bool
+
+
 def find_stray_processes(
-    listed: Listed, named: Collection[int], unnamed: Collection[str], pod_of: Callable[[int], str | None]
+    listed: Listed, accounts: Collection[Account], pod_of: PodOf, has_mapped: HasMapped
 ) -> tuple[StrayProcess, ...]:
-    """`named` are the processes that regions know by their numbers on the node, `unnamed` the pods with processes in a
-    region that do not know theirs. `pod_of` says in which pod a process is, None of one that cannot be seen.
-    """
+    """`pod_of` says in which pod a process is. That and `has_mapped` are None of one that cannot be seen."""
     return tuple(
         StrayProcess(uuid=uuid, pid=process.pid, memory_bytes=process.memory_bytes, pod_uid=pod)
         for uuid, processes in listed.items()
         for process in processes
-        if process.pid not in named and (pod := pod_of(process.pid)) is not None and pod not in unnamed
+        if (pod := pod_of(process.pid)) is not None
+        and not any(_accounts_for(account, process.pid, pod, has_mapped) for account in accounts)
     )
+
+
+def _accounts_for(account: Account, pid: int, pod: str, has_mapped: HasMapped) -> bool:
+    """Where the kernel does not tell, the region is believed of processes in its own pod, and of those that it names
+    also where they are in none that can be told, as those of static pods are.
+    """
+    is_named = pid in account.named
+    if not is_named and not account.has_nameless:
+        return False
+    is_mapped = has_mapped(pid, account.region)
+    believed = (account.pod_uid, "") if is_named else (account.pod_uid,)
+    return pod in believed if is_mapped is None else is_mapped
 
 
 def pod_of_process(pid: int, proc: Path = Path("/proc")) -> str | None:
@@ -67,13 +96,15 @@ class StrayProcesses:
         uses: ContainerUses,
         *,
         tell: Callable[[StrayProcess], None] = lambda _: None,
-        pod_of: Callable[[int], str | None] = pod_of_process,
+        pod_of: PodOf = pod_of_process,
+        has_mapped: HasMapped = has_mapped,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._listed = listed
         self._uses = uses
         self._tell = tell
         self._pod_of = pod_of
+        self._has_mapped = has_mapped
         self._clock = clock
         self._suspects: frozenset[tuple[str, int]] = frozenset()
         self.strays: tuple[StrayProcess, ...] = ()
@@ -82,16 +113,26 @@ class StrayProcesses:
         while True:
             await self._clock.sleep(LOOK_AGAIN_S)
             try:
-                self.judge(await asyncio.to_thread(self._listed))
+                self.judge(await asyncio.to_thread(self.find))
             except DiscoveryFailed:
                 self.strays = ()
 
-    def judge(self, listed: Listed) -> None:
+    def find(self) -> tuple[StrayProcess, ...]:
+        """Whoever is one at this moment."""
+        listed = self._listed()
+        accounts = [
+            Account(
+                pod_uid=holder.pod.uid,
+                region=self._uses.region_of(holder),
+                named=frozenset(process.host_pid for process in processes if process.host_pid),
+                has_nameless=any(not process.host_pid for process in processes),
+            )
+            for holder, processes in self._uses.processes.items()
+        ]
+        return find_stray_processes(listed, accounts, self._pod_of, self._has_mapped)
+
+    def judge(self, found: Collection[StrayProcess]) -> None:
         """Who is found for the first time may only not have been in its region yet when that was read."""
-        everybody = self._uses.processes
-        named = {process.host_pid for processes in everybody.values() for process in processes}
-        unnamed = {holder.pod.uid for holder, some in everybody.items() if any(not one.host_pid for one in some)}
-        found = find_stray_processes(listed, named, unnamed, self._pod_of)
         known = {(stray.uuid, stray.pid) for stray in self.strays}
         self.strays = tuple(stray for stray in found if (stray.uuid, stray.pid) in self._suspects)
         self._suspects = frozenset((stray.uuid, stray.pid) for stray in found)
@@ -99,6 +140,16 @@ class StrayProcesses:
             if (stray.uuid, stray.pid) not in known:
                 log.warning("stray process", uuid=stray.uuid, pid=stray.pid, pod_uid=stray.pod_uid)
                 self._tell(stray)
+
+
+def tell_by_events(recorder: Recorder, node: str, node_uid: Callable[[], str]) -> Callable[[StrayProcess], None]:
+    """On the Node, whose uid is empty for as long as it is not known."""
+
+    def tell(stray: StrayProcess) -> None:
+        about = ObjectReference(kind="Node", name=node, uid=node_uid())
+        recorder.warning(about, "StrayProcess", explain_stray(stray))
+
+    return tell
 
 
 def explain_stray(stray: StrayProcess) -> str:

@@ -5,6 +5,7 @@ A region that cannot be read is said once and shown as nothing: the container th
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -66,6 +67,9 @@ class ContainerUses:
         self.processes: Mapping[ContainerKey, tuple[RegionProcess, ...]] = {}
         """Of every container that has used a card."""
 
+    def region_of(self, holder: ContainerKey) -> Path:
+        return self._run.region(holder.pod.uid, holder.container)
+
     async def run(self) -> None:
         while True:
             await self.look()
@@ -95,7 +99,7 @@ class ContainerUses:
         regions, unreadable = dict[ContainerKey, Region](), dict[ContainerKey, str]()
         for holder in holders:
             try:
-                region = read_region(self._run.region(holder.pod.uid, holder.container))
+                region = read_region(self.region_of(holder))
             except InvalidRegion as error:
                 unreadable[holder] = str(error)
                 continue

@@ -12,28 +12,35 @@ from tessera.vendors.nvml import NvmlBackend
 from tessera.vendors.nvml_watching import NvmlWatch
 from tessera.vendors.simulated import SimulatedBackend, load_plan, parse_plan, simulate
 from tessera.vendors.simulated_driver import SimulatedDriver
+from tessera.vendors.simulated_watching import SimulatedWatch
 from tessera.vendors.usage import CardProcess, CardUsage, Fault
 
 NVIDIA = "NVIDIA"
 
 
 class Watch(Protocol):
-    """What cards do. All may block, and raise DiscoveryFailed where the driver does not answer."""
+    """What cards do. All raise DiscoveryFailed where the driver does not answer, and the first two may block."""
 
     def usage(self) -> dict[str, CardUsage]: ...
 
     def processes(self) -> dict[str, tuple[CardProcess, ...]]: ...
 
-    def wait_for_faults(self, seconds: float) -> list[Fault]: ...
+    async def upcoming_faults(self) -> list[Fault]:
+        """Those of the next moments; an empty list when nothing happened."""
+        ...
 
 
 class CardSources(msgspec.Struct, frozen=True):
-    """By vendor. `watch` is None for cards that do nothing, `driver` for those that have a real one or none."""
+    """By vendor. `watch` is None where nothing can run on cards, `driver` where they have a real one or none."""
 
     backends: Mapping[str, Backend]
     managers: Mapping[str, DeviceManager]
     watch: Watch | None = None
     driver: SimulatedDriver | None = None
+
+    def processes(self) -> dict[str, tuple[CardProcess, ...]]:
+        """Whom the driver lists, by UUID of the card; nobody, where there is none to ask. May block."""
+        return self.watch.processes() if self.watch else {}
 
 
 def find_cards(
@@ -81,4 +88,4 @@ def _simulated(
         vendor.name: CataloguedManager(vendor, backends[vendor.name], exists, extra=extras.get(vendor.name, NOTHING))
         for vendor in vendors
     }
-    return CardSources(backends, managers, driver=driver)
+    return CardSources(backends, managers, SimulatedWatch(driver.cards) if driver else None, driver)

@@ -3,6 +3,7 @@
 NVML stays open here, because faults are told only to those who wait for them. Calls come from one thread at a time.
 """
 
+import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from tessera.vendors.usage import CardProcess, CardUsage, Fault
 
 T = TypeVar("T")
 _MIB = 2**20
+WAIT_S = 1.0
 
 
 class NvmlWatch:
@@ -39,6 +41,9 @@ class NvmlWatch:
             for index in range(self._asked(nvml, nvml.nvmlDeviceGetCount)):
                 found |= ask_nvml(nvml, lambda index=index: _of_card(nvml, index, read), {})
             return found
+
+    async def upcoming_faults(self) -> list[Fault]:
+        return await asyncio.to_thread(self.wait_for_faults, WAIT_S)
 
     def wait_for_faults(self, seconds: float) -> list[Fault]:
         """Those of the next moments; an empty list when nothing happened."""

@@ -23,8 +23,8 @@ BUILT = Path(__file__).parents[3] / "build" / "native" / "sim"
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
 SEARCHED = (f"/usr/lib/{platform.machine()}-linux-gnu", "/usr/lib64")
 """Where the loaders of Debian's and of Red Hat's kin look for libraries that no cache and no variable names."""
-SHARED_FILES = ("memory", "time", "faults")
-"""What all processes of the machine write: memory that is taken, time that is used, and what befell cards."""
+SHARED_FILES = ("memory", "processes", "time", "faults")
+"""What all processes of the machine write: memory that is taken, by whom, time that is used, and what befell cards."""
 CARDS_IN_CONTAINER = "/var/lib/tessera/sim"
 NVIDIA = "NVIDIA"
 REPORTED_PREFIX = "NVIDIA-"

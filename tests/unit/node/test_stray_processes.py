@@ -9,6 +9,7 @@ from tessera.model.requests import PodRef
 from tessera.node.regions import RegionProcess
 from tessera.node.run_directory import RunDirectory
 from tessera.node.stray_processes import (
+    Account,
     StrayProcess,
     StrayProcesses,
     explain_stray,
@@ -23,24 +24,53 @@ UID = "0a1b2c3d-0000-1111-2222-333344445555"
 LISTED = {"GPU-0": (CardProcess(10, 5 * MIB), CardProcess(11, 7 * MIB)), "GPU-1": (CardProcess(10, MIB),)}
 
 
+HERE, THERE = Path("/run/here"), Path("/run/there")
+
+
+def account(*named: int, has_nameless: bool = False, region: Path = HERE) -> Account:
+    return Account(pod_uid=UID, region=region, named=frozenset(named), has_nameless=has_nameless)
+
+
 def found(
-    *, named: tuple[int, ...] = (), unnamed: tuple[str, ...] = (), pods: Mapping[int, str | None] | None = None
+    *accounts: Account,
+    pods: Mapping[int, str | None] | None = None,
+    mapped: Mapping[int, Path] | None = None,
 ) -> list[tuple[str, int]]:
+    """By default nothing is known of what processes have mapped."""
     owners = {10: "", 11: "", **(pods or {})}
-    return [(stray.uuid, stray.pid) for stray in find_stray_processes(LISTED, named, unnamed, owners.__getitem__)]
+
+    def has_mapped(pid: int, region: Path) -> bool | None:
+        return None if mapped is None else mapped.get(pid) == region
+
+    return [(stray.uuid, stray.pid) for stray in find_stray_processes(LISTED, accounts, owners.get, has_mapped)]
 
 
 def test_a_process_that_a_region_names_is_nobodys_stray_on_any_card():
-    assert found(named=(10,)) == [("GPU-0", 11)]
-    assert found(named=(10, 11)) == []
+    assert found(account(10)) == [("GPU-0", 11)]
+    assert found(account(10), account(11)) == []
 
 
-def test_a_process_of_a_container_that_knows_no_numbers_is_taken_for_its_own():
-    assert found(unnamed=(UID,), pods={11: UID}) == [("GPU-0", 10), ("GPU-1", 10)]
+def test_a_process_that_a_region_names_and_that_is_not_in_it_is_a_stray_all_the_same():
+    assert found(account(10, 11), mapped={10: HERE}) == [("GPU-0", 11)]
+    assert found(account(10, 11), mapped={10: HERE, 11: THERE}) == [("GPU-0", 11)]
+
+
+def test_a_process_of_another_pod_is_hidden_by_no_region_also_where_the_kernel_does_not_tell():
+    assert found(account(10, 11), pods={10: UID, 11: UID.replace("0a", "ff")}) == [("GPU-0", 11)]
+
+
+def test_a_process_that_is_in_a_region_and_does_not_know_its_number_is_no_stray_in_whichever_pod():
+    assert found(account(10, has_nameless=True), mapped={10: HERE, 11: HERE}) == []
+    assert found(account(10), mapped={10: HERE, 11: HERE}) == [("GPU-0", 11)], "it has no slot there"
+
+
+def test_a_process_of_a_container_that_knows_no_numbers_is_taken_for_its_own_where_the_kernel_does_not_tell():
+    assert found(account(has_nameless=True), pods={11: UID}) == [("GPU-0", 10), ("GPU-1", 10)]
+    assert found(account(has_nameless=True), pods={11: UID}, mapped={}) == [("GPU-0", 10), ("GPU-0", 11), ("GPU-1", 10)]
 
 
 def test_a_process_of_a_container_whose_region_does_not_have_it_is_a_stray():
-    (stray,) = find_stray_processes({"GPU-0": (CardProcess(11, 3 * MIB),)}, (), (), lambda _: UID)
+    (stray,) = find_stray_processes({"GPU-0": (CardProcess(11, 3 * MIB),)}, (), lambda _: UID, lambda *_: None)
     assert stray == StrayProcess(uuid="GPU-0", pid=11, memory_bytes=3 * MIB, pod_uid=UID)
     assert explain_stray(stray).startswith(f"process 11 of the pod with UID {UID} has 3 MiB of GPU-0")
 
@@ -78,19 +108,21 @@ def uses(tmp_path: Path) -> ContainerUses:
 def test_a_stray_is_told_once_and_only_when_it_was_found_twice(uses: ContainerUses):
     told: list[StrayProcess] = []
     strays = StrayProcesses(lambda: LISTED, uses, tell=told.append, pod_of=lambda _: "")
-    strays.judge(LISTED)
+    strays.judge(strays.find())
     assert strays.strays == (), "its region may have been read a moment too early"
-    strays.judge(LISTED)
-    strays.judge(LISTED)
+    strays.judge(strays.find())
+    strays.judge(strays.find())
     assert [(stray.uuid, stray.pid) for stray in told] == [("GPU-0", 10), ("GPU-0", 11), ("GPU-1", 10)]
-    strays.judge({})
+    strays.judge(())
     assert strays.strays == ()
 
 
 def test_what_regions_name_is_taken_from_all_containers(uses: ContainerUses):
     holder = ContainerKey(PodRef("default", "train-0", UID), "main")
     uses.processes = {holder: (RegionProcess(1, 10), RegionProcess(2, 11))}
-    strays = StrayProcesses(lambda: LISTED, uses, pod_of=lambda _: "")
-    strays.judge(LISTED)
-    strays.judge(LISTED)
-    assert strays.strays == ()
+    asked: set[Path] = set()
+    strays = StrayProcesses(
+        lambda: LISTED, uses, pod_of=lambda _: "", has_mapped=lambda _, region: bool(asked.add(region)) or True
+    )
+    assert strays.find() == ()
+    assert asked == {uses.region_of(holder)}

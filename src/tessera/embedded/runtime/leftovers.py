@@ -29,6 +29,17 @@ def runtime_name(directory: Path) -> str:
     return name
 
 
+def pod_of_marked(pid: int, name: str) -> str | None:
+    """The uid of the pod whose process it is, "" for one of none of this runtime's; None where that cannot be seen."""
+    wanted = f"{VARIABLE}={name}/".encode()
+    try:
+        variables = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    marks = (one.removeprefix(wanted) for one in variables if one.startswith(wanted))
+    return next(marks, b"").partition(b"/")[0].decode(errors="replace")
+
+
 def kill_marked(mark: str) -> int:
     """Kill every process whose mark begins with this one; returns how many. Who calls is spared, and who called it."""
     killed = set[int]()

@@ -16,7 +16,7 @@ from tessera.embedded.runtime.environment import PASSED_ON
 from tessera.embedded.runtime.exec import Session, open_session
 from tessera.embedded.runtime.fields import Place
 from tessera.embedded.runtime.images import Images
-from tessera.embedded.runtime.leftovers import kill_marked, runtime_name
+from tessera.embedded.runtime.leftovers import kill_marked, pod_of_marked, runtime_name
 from tessera.embedded.runtime.logs import LogRequest, read_log
 from tessera.embedded.runtime.namespaces import Shown
 from tessera.embedded.runtime.parts import part
@@ -85,6 +85,14 @@ class Runtime:
     @property
     def shows_mounts(self) -> bool:
         return self._machine.shows_mounts
+
+    def take_address(self, owner: str) -> str:
+        """Out of the same network as those of pods, for what is beside them."""
+        return self._addresses.take(owner)
+
+    def pod_of(self, pid: int) -> str | None:
+        """The uid of the pod that a process is of, "" for one of no pod; None where that cannot be seen."""
+        return pod_of_marked(pid, self._machine.name)
 
     def start(self, pod: Frozen) -> None:
         """A pod that is bound to a node of this machine. One that is known already goes on as it is."""
