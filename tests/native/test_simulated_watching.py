@@ -83,7 +83,8 @@ def test_a_card_is_as_busy_as_nvml_says(machine, watch):
     eventually(lambda: busy() == 0)
 
 
-def test_work_that_nobody_has_looked_at_since_counts_as_being_done(machine, watch):
+def test_work_that_nobody_has_looked_at_since_counts_as_being_done(machine, watch, holding):
+    holding(1)
     script = """
 from tests.native.computing import *
 begin()
@@ -91,9 +92,10 @@ launch(kernel(b"spin"), stream(), 600_000 * MS)
 print("under way", flush=True)
 input()
 """
-    with machine.start(script) as program:
+    with machine.start(script, CUDA_VISIBLE_DEVICES="1") as program:
         assert first_lines([program]) == ["under way"]
-        eventually(lambda: watch.usage()[machine.uuids[0]].busy_percent == 100)
+        eventually(lambda: watch.usage()[machine.uuids[1]].busy_percent == 100)
+        assert watch.usage()[machine.uuids[0]].busy_percent == 0
         end([program])
 
 
