@@ -11,6 +11,7 @@ from tessera.node.regions import FIRST_SLOT
 from tessera.vendors.guard import BUILT as GUARD
 from tessera.vendors.simulated_driver import BUILT as DRIVER
 from testbed.fixtures import require
+from tests.contract.api import Api
 from tests.contract.running import is_running
 from tests.contract.waiting import eventually
 from tests.native.machines import PROBES
@@ -84,6 +85,7 @@ def test_the_time_that_a_container_has_of_its_card_is_shown_and_how_long_it_wait
     name = "hami_container_device_utilization_ratio"
     eventually(lambda: 20 < (figure(api, node, name, pod="capped") or 0) < 60)
     assert figure(api, node, "tessera_container_gpu_limit_percent", pod="capped") == 40
+    assert figure(api, node, "tessera_container_gpu_share_percent", pod="capped") == 40
     assert figure(api, node, "tessera_container_throttled_seconds_total", pod="capped")
     card = pods.get("capped")["metadata"]["annotations"]["hami.io/vgpu-devices-allocated"].split(",")[0]
     eventually(lambda: (figure(api, node, "hami_host_gpu_utilization_ratio", device_uuid=card) or 0) > 10)
@@ -104,6 +106,17 @@ def test_a_process_that_keeps_the_library_out_is_a_stray_and_told_of_even_if_a_c
     pods.delete("bypassing")
     pods.delete("hiding")
     eventually(lambda: strays(api, node) == 0, timeout_s=60)
+
+
+def test_memory_beyond_a_limit_lies_in_the_host_s_where_the_engine_permits_it_and_is_shown(lone_engine):
+    assert lone_engine.up("--spill-percent", "50").returncode == 0
+    with Api(lone_engine.kubeconfig) as api:
+        pods = api.collection("pods", "default")
+        node = run(pods, "spilling", program(HOLD + WAIT, 1500, 800, 800), memory_mib=2000)
+        assert pods.get("spilling/log").splitlines()[:3] == ["asked 0", "asked 0", "asked 2"], "half of it again"
+        spilled = eventually(lambda: figure(api, node, "tessera_container_spilled_bytes", pod="spilling") or 0.0)
+        assert spilled == 800 * MIB
+        assert (figure(api, node, "hami_vgpu_memory_used_bytes", pod="spilling") or 0) <= 2000 * MIB
 
 
 def test_a_program_of_the_machine_itself_on_a_card_is_a_stray_of_no_pod(api, engine):

@@ -34,6 +34,7 @@ from tessera.kube.client import Client
 from tessera.kube.credentials import Credential, ReadCredentials, bearer
 from tessera.kube.tls import Trust
 from tessera.kube.transport import Limits
+from tessera.node.terms import Permitted
 from tessera.scheduler.profiles import load_profiles
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -120,6 +121,7 @@ class Engine:
             self._path,
             cards=settings.cards,
             cards_file=Path(settings.cards_file) if settings.cards_file else None,
+            permitted=Permitted(cores_policy=settings.cores_policy, spill_percent=settings.spill_percent),
         )
         self._components = Components(self._node_client, logs, self._names, self._pods.address_of_agent)
 

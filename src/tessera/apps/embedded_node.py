@@ -26,6 +26,7 @@ from tessera.node.reporting import NodeReporter
 from tessera.node.status_reporting import MANAGER, StatusReporter
 from tessera.node.stray_processes import PodOf, StrayProcesses, tell_by_events
 from tessera.node.strays import Strays
+from tessera.node.terms import Permitted
 from tessera.node.tiles import Tile
 from tessera.node.using import ContainerUses
 from tessera.vendors.backends import NVIDIA, CardSources
@@ -51,7 +52,14 @@ class EmbeddedNode:
     """`works` belong in a TaskGroup of the caller."""
 
     def __init__(
-        self, client: Client, name: str, catalogue: Catalogue, sources: CardSources, directory: Path, around: Around
+        self,
+        client: Client,
+        name: str,
+        catalogue: Catalogue,
+        sources: CardSources,
+        directory: Path,
+        around: Around,
+        permitted: Permitted,
     ) -> None:
         self.name = name
         self._around = around
@@ -62,6 +70,7 @@ class EmbeddedNode:
             catalogue,
             sources,
             directory,
+            permitted,
             devices_of=self.cards.of_vendor,
             lingering=lambda: self._endings.lingering(),
         )

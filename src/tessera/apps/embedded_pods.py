@@ -27,6 +27,7 @@ from tessera.kube.informer import Informer
 from tessera.kube.kinds import PODS
 from tessera.kube.objects import Document
 from tessera.model.catalogue import Catalogue
+from tessera.node.terms import NOTHING_MORE, Permitted
 from tessera.vendors.backends import CardSources, find_cards
 from tessera.vendors.simulated_driver import driver_for_processes, find_libraries
 
@@ -46,6 +47,7 @@ class EmbeddedPods:
         *,
         cards: str = "",
         cards_file: Path | None = None,
+        permitted: Permitted = NOTHING_MORE,
     ) -> None:
         self._client = client
         self._directory = directory
@@ -63,7 +65,7 @@ class EmbeddedPods:
             return find_cards(name, catalogue, plan=cards, plan_file=cards_file, driver=driver)
 
         self._nodes = {
-            name: EmbeddedNode(client, name, catalogue, sources_of(name), directory / "nodes" / name, around)
+            name: EmbeddedNode(client, name, catalogue, sources_of(name), directory / "nodes" / name, around, permitted)
             for name in names
         }
         self._informer.subscribe(self._notice)

@@ -28,6 +28,7 @@ from tessera.node.pods import Pod
 from tessera.node.preparing import Preparer, Shares, count_tiles
 from tessera.node.resizing import Resizer
 from tessera.node.run_directory import RunDirectory, make_shared_file
+from tessera.node.terms import Permitted
 from tessera.node.tile_store import TileStore
 from tessera.node.tiles import (
     CLAIM_TILES,
@@ -54,6 +55,7 @@ class EmbeddedTiles:
         catalogue: Catalogue,
         sources: CardSources,
         directory: Path,
+        permitted: Permitted,
         *,
         devices_of: Callable[[str], Sequence[Device]],
         lingering: Callable[[], Sequence[Tile]],
@@ -67,7 +69,9 @@ class EmbeddedTiles:
         self._library = keep_guard(built, directory / "library") if built else None
         self.run = run = RunDirectory(directory / "run")
         hook = str(directory / "hook")
-        self._preparer = Preparer(node, catalogue, sources.managers, self._store, run=run, hook_path=hook)
+        self._preparer = Preparer(
+            node, catalogue, sources.managers, self._store, run=run, hook_path=hook, permitted=permitted
+        )
         self._resizer = Resizer(catalogue, self._preparer, self._store)
 
     async def serve(self) -> None:

@@ -19,6 +19,8 @@ KUBECONFIG: Flag = click.option(
 LEASE_NAMESPACE: Flag = click.option(
     "--lease-namespace", default="default", show_default=True, help="Where the leases of claimed cards are."
 )
+SPILL_PERCENT = click.IntRange(0, 1000)
+"""Of a container's memory, what it may have again in the host's."""
 
 
 def with_flags(command: CommandT, *flags: Flag) -> CommandT:

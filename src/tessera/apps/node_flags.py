@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from tessera.apps.flags import KUBECONFIG, CommandT, with_flags
+from tessera.apps.flags import KUBECONFIG, SPILL_PERCENT, CommandT, with_flags
+from tessera.model.cores_policy import POLICIES, CoresPolicy
 
 if TYPE_CHECKING:
     from tessera.node.runtimes import CdiChoice
     from tessera.node.settings import LibraryChoice
-    from tessera.node.terms import CoresPolicy
 
 FORMS = ("seed", "hami", "json")
 PATH = click.Path(path_type=Path)
@@ -84,14 +84,14 @@ def kubelet_flags(command: CommandT) -> CommandT:
         ),
         click.option(
             "--cores-policy",
-            type=click.Choice(("force", "default", "disable")),
+            type=click.Choice(POLICIES),
             default="force",
             show_default=True,
             help="Of containers that name none: a strict share, what others leave too, or no share.",
         ),
         click.option(
             "--spill-percent",
-            type=click.IntRange(0, 1000),
+            type=SPILL_PERCENT,
             default=0,
             show_default=True,
             help="How much of its memory a container may have again in the host's.",

@@ -18,6 +18,7 @@ import msgspec
 
 from tessera.errors import InvalidInput, InvalidStore, StoreFailed
 from tessera.files import put_whole
+from tessera.model.cores_policy import CoresPolicy
 
 PRIVATE, OURS = 0o600, 0o700
 LAYOUT = 1
@@ -28,12 +29,15 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     """`cards` describes those of every node, as `--cards` takes it; `cards_file` is a file that does.
 
     Without either they are this machine's own. `scheduler_config` is the file of a KubeSchedulerConfiguration.
+    `cores_policy` and `spill_percent` are how containers are held to their limits.
     """
 
     nodes: int = 4
     cards: str = ""
     cards_file: str = ""
     scheduler_config: str = ""
+    cores_policy: CoresPolicy = "force"
+    spill_percent: int = 0
     port: int = 0
     layout: int = LAYOUT
 

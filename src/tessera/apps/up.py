@@ -8,6 +8,7 @@ import click
 import msgspec
 import uvloop
 
+from tessera.apps.flags import SPILL_PERCENT
 from tessera.apps.state_directory import EngineSettings, StateDirectory, default_path
 from tessera.apps.up_cluster import use_cluster
 from tessera.apps.up_complaints import leave_out_upgrades
@@ -15,6 +16,7 @@ from tessera.apps.up_detached import start_detached, tell_ready
 from tessera.apps.up_settings import Wanted, choose_settings
 from tessera.apps.up_words import tell_next, words_to_stop
 from tessera.errors import InvalidRequest, StoreInUse
+from tessera.model.cores_policy import POLICIES, CoresPolicy
 
 if TYPE_CHECKING:
     from tessera.apps.embedded_engine import Ports
@@ -27,6 +29,8 @@ class Flags(TypedDict):
     cards: str | None
     cards_file: Path | None
     scheduler_config: str | None
+    cores_policy: CoresPolicy | None
+    spill_percent: int | None
     state_dir: Path | None
     port: int
     cluster: Path | None
@@ -39,6 +43,8 @@ class Flags(TypedDict):
 @click.option("--cards", help='The cards of each node, simulated, such as "8xA100-SXM4-80GB".')
 @click.option("--cards-file", type=click.Path(path_type=Path), help="A file that describes them, islands and NUMA too.")
 @click.option("--scheduler-config", metavar="FILE", help='A KubeSchedulerConfiguration to honour; "" for none again.')
+@click.option("--cores-policy", type=click.Choice(POLICIES), help="Of containers that name none; force at first.")
+@click.option("--spill-percent", type=SPILL_PERCENT, help="How much of its memory a container may have in the host's.")
 @click.option("--state-dir", type=click.Path(path_type=Path), help="Where everything is kept; else in XDG_STATE_HOME.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the API server; else as before, or any.")
 @click.option("--cluster", type=click.Path(path_type=Path), help="A kubeconfig: use its cluster, and start none.")
@@ -47,8 +53,8 @@ class Flags(TypedDict):
 def command(**flags: Unpack[Flags]) -> None:
     """Start a cluster on this machine. What an earlier `up` left in the directory is there again."""
     if flags["cluster"] is not None:
-        said = ("nodes", "cards", "cards_file", "scheduler_config", "state_dir", "port", "detach")
-        use_cluster(flags["cluster"], {name.replace("_", "-"): flags[name] for name in said})
+        others = {name.replace("_", "-"): value for name, value in flags.items() if name not in ("cluster", "ready_fd")}
+        use_cluster(flags["cluster"], others)
         return
     directory = StateDirectory(flags["state_dir"] or default_path())
     directory.open()
@@ -57,6 +63,8 @@ def command(**flags: Unpack[Flags]) -> None:
         cards=flags["cards"],
         cards_file=flags["cards_file"],
         scheduler_config=flags["scheduler_config"],
+        cores_policy=flags["cores_policy"],
+        spill_percent=flags["spill_percent"],
     )
     settings = choose_settings(wanted, directory.read_settings())
     if flags["detach"]:

@@ -57,6 +57,7 @@ def _options(directory: StateDirectory, settings: EngineSettings, port: int) -> 
     cards = ["--cards-file", settings.cards_file] if settings.cards_file else ["--cards", settings.cards]
     chosen = [] if settings.has_real_cards else cards
     chosen += ["--scheduler-config", settings.scheduler_config]
+    chosen += ["--cores-policy", settings.cores_policy, "--spill-percent", str(settings.spill_percent)]
     return ["--nodes", str(settings.nodes), *chosen, "--state-dir", str(directory.path), "--port", str(port)]
 
 

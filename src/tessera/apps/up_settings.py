@@ -6,6 +6,7 @@ import msgspec
 
 from tessera.apps.state_directory import EngineSettings
 from tessera.errors import DiscoveryFailed, InvalidInput, InvalidRequest
+from tessera.model.cores_policy import CoresPolicy
 from tessera.vendors.simulated import NodePlan, load_plan, parse_plan, simulate
 
 DEFAULT_CARDS = "2xA100-SXM4-80GB"
@@ -19,6 +20,8 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     cards: str | None = None
     cards_file: Path | None = None
     scheduler_config: str | None = None
+    cores_policy: CoresPolicy | None = None
+    spill_percent: int | None = None
 
     @property
     def names_cards(self) -> bool:
@@ -43,8 +46,9 @@ def _changes(wanted: Wanted) -> dict[str, object]:
     if wanted.cards is not None and wanted.cards_file is not None:
         raise InvalidRequest("--cards and --cards-file are both given, expected one of them; drop one")
     changes: dict[str, object] = {}
-    if wanted.nodes is not None:
-        changes["nodes"] = wanted.nodes
+    for name in ("nodes", "cores_policy", "spill_percent"):
+        if (said := getattr(wanted, name)) is not None:
+            changes[name] = said
     if wanted.cards is not None:
         _check_cards(parse_plan(wanted.cards))
         changes |= {"cards": wanted.cards, "cards_file": ""}

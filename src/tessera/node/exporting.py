@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from tessera.model.allocations import CardShare
 from tessera.model.devices import Device
 from tessera.node.cards import Cards
 from tessera.node.families import CARD_LABELS, MIB, TILE_LABELS, gauge, pair
@@ -63,13 +64,20 @@ class NodeCollector(Collector):
             [new for new, _ in CARD_LABELS],
             [(self._labels(card), float(card.healthy)) for card in self._cards.inventory.devices],
         )
+        given = dict(self._given())
         yield from pair(
             "hami_vgpu_memory_limit_bytes",
             "vGPU_device_memory_limit_in_bytes",
             "Memory that the container may use of the card.",
             TILE_LABELS,
-            [(labels, memory_mib * MIB) for labels, memory_mib in dict(self._limits()).items()],
+            [(labels, share.memory_mib * MIB) for labels, share in given.items() if share.memory_mib],
             legacy=self._legacy,
+        )
+        yield gauge(
+            "tessera_container_gpu_share_percent",
+            "The share of the card's time that the container was given.",
+            [new for new, _ in TILE_LABELS],
+            [(labels, float(share.cores_percent)) for labels, share in given.items() if share.cores_percent],
         )
         yield gauge(
             "tessera_stray_containers",
@@ -81,10 +89,9 @@ class NodeCollector(Collector):
     def _labels(self, card: Device) -> tuple[str, ...]:
         return self._node, str(card.index), card.uuid, card.model
 
-    def _limits(self) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Where there is one. A container that was given tiles twice is here twice."""
+    def _given(self) -> Iterator[tuple[tuple[str, ...], CardShare]]:
+        """A container that was given tiles twice is here twice. A figure of 0 is no limit."""
         for tile in self._tiles():
             for position, share in enumerate(tile.shares):
                 labels = (tile.pod.namespace, tile.pod.name, tile.container, str(position), share.uuid)
-                if share.memory_mib:
-                    yield labels, share.memory_mib
+                yield labels, share

@@ -5,16 +5,15 @@ believes that it holds.
 """
 
 from collections.abc import Mapping
-from typing import Literal, cast, get_args
+from typing import cast
 
 import msgspec
 
 from tessera.errors import InvalidRequest
 from tessera.model.catalogue import TermVariables
+from tessera.model.cores_policy import POLICIES, CoresPolicy
 from tessera.node.pods import Container
 
-CoresPolicy = Literal["force", "default", "disable"]
-POLICIES: tuple[str, ...] = get_args(CoresPolicy)
 MOST_DIGITS, MOST_SHOWN = 6, 40
 SWITCH: Mapping[str, bool] = {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False, "": False}
 
@@ -29,10 +28,7 @@ class Permitted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
-    """`force` is a strict share of the card's time, `default` gives what others leave unused, `disable` is no share.
-
-    Priority 0 is the highest. `spill_percent` is of the container's memory, on top of it and in the host's.
-    """
+    """Priority 0 is the highest. `spill_percent` is of the container's memory, on top of it and in the host's."""
 
     cores_policy: CoresPolicy = "force"
     priority: int = 0

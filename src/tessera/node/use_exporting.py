@@ -75,6 +75,10 @@ class UseCollector(Collector):
         yield gauge("tessera_container_memory_limit_bytes", "The limit in force.", NEW_LABELS, in_force)
         contexts = [(_labels(use), float(_context_bytes(use))) for use in uses]
         yield gauge("hami_vgpu_memory_context_bytes", "Of that, what contexts take.", NEW_LABELS, contexts)
+        spilled = [(_labels(use), float(use.spilled_bytes)) for use in uses]
+        yield gauge(
+            "tessera_container_spilled_bytes", "Memory of the host in place of the card's.", NEW_LABELS, spilled
+        )
 
     def _time(self, uses: Sequence[CardUse]) -> Iterator[Metric]:
         yield from pair(

@@ -31,7 +31,7 @@ class ContainerKey(NamedTuple):
 
 class CardUse(msgspec.Struct, frozen=True, kw_only=True):
     """One card of one container. `position` is its place there; `busy_percent` of the card's time since the last look,
-    None where there was none before.
+    None where there was none before; `spilled_bytes` lie in the host's memory and are no part of what is used.
     """
 
     holder: ContainerKey
@@ -40,6 +40,7 @@ class CardUse(msgspec.Struct, frozen=True, kw_only=True):
     now: RegionCard
     processes: int
     busy_percent: float | None = None
+    spilled_bytes: int = 0
 
 
 class ContainerUses:
@@ -123,10 +124,22 @@ def uses_of(holder: ContainerKey, shares: Sequence[CardShare], region: Region) -
     """
     cards = {card.uuid: card for card in region.cards}
     return [
-        CardUse(holder=holder, position=position, share=share, now=now, processes=len(region.processes))
+        CardUse(
+            holder=holder,
+            position=position,
+            share=share,
+            now=now,
+            processes=len(region.processes),
+            spilled_bytes=spilled.used_bytes if (spilled := cards.get(spill_name(share.uuid))) else 0,
+        )
         for position, share in enumerate(shares)
         if (now := cards.pop(share.uuid, None)) is not None
     ]
+
+
+def spill_name(uuid: str) -> str:
+    """Under which a region has what lies in the host's memory in place of this card's."""
+    return f"host-{uuid[4:]}"
 
 
 def with_busy(use: CardUse, gpu_ns_before: int | None, seconds: float) -> CardUse:

@@ -1,5 +1,6 @@
 """Which nodes and cards an engine has."""
 
+import msgspec
 import pytest
 
 from tessera.apps.state_directory import EngineSettings, default_path
@@ -16,6 +17,12 @@ def test_what_is_not_said_is_as_before():
 def test_what_is_said_counts_and_the_rest_is_as_before():
     chosen = choose_settings(Wanted(nodes=3), BEFORE)
     assert (chosen.nodes, chosen.cards, chosen.port) == (3, "1xT4", 4711)
+
+
+def test_how_strictly_containers_are_held_is_as_before_until_something_else_is_said():
+    loose = choose_settings(Wanted(cores_policy="default", spill_percent=50), BEFORE)
+    assert (loose.cores_policy, loose.spill_percent) == ("default", 50)
+    assert choose_settings(Wanted(spill_percent=0), loose) == msgspec.structs.replace(loose, spill_percent=0)
 
 
 def test_a_file_of_cards_takes_the_place_of_a_description(tmp_path):
