@@ -15,7 +15,7 @@ def is_locked(descriptor: int, start: int, length: int = 1) -> bool:
 def lock_holder(descriptor: int, byte: int) -> int:
     """The process that holds a lock of its own there, by its number in our namespace; 0 where none does or is in it."""
     kind, _, _, _, pid = _ask(descriptor, fcntl.F_GETLK, byte, 1)
-    return pid if kind != fcntl.F_UNLCK else 0
+    return pid if kind != fcntl.F_UNLCK and pid > 0 else 0
 
 
 def _ask(descriptor: int, question: int, start: int, length: int) -> tuple[int, ...]:

@@ -1,6 +1,8 @@
-"""Files that others read while we write them: they see the old content or the new one, never half of it."""
+"""Files that others read while we write them, who see the old content or the new one, and files that others write."""
 
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -19,3 +21,13 @@ def put_whole(path: Path, content: bytes, *, mode: int) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+@contextmanager
+def opened_with_care(path: Path) -> Generator[int]:
+    """A descriptor to read from. Whatever others put there, nobody is waited for and nothing else is opened."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

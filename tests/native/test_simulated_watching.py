@@ -1,11 +1,15 @@
 """What the node's agent reads of simulated cards is what their own NVML says: both know one layout."""
 
 import asyncio
+import os
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+from tessera.errors import DiscoveryFailed
 from tessera.vendors.simulated_watching import SimulatedWatch
-from tessera.vendors.usage import CardProcess, CardUsage, Fault
+from tessera.vendors.usage import CardUsage, Fault
 from tests.contract.waiting import eventually
 from tests.native.machines import CONTEXT_MIB, MIB, Machine, end, first_lines, require_namespaces
 
@@ -13,6 +17,13 @@ ASK_NVML = """
 from tessera.vendors.nvml_watching import NvmlWatch
 watch = NvmlWatch()
 print(sorted(watch.usage().items()), sorted(watch.processes().items()))
+"""
+SPIN = """
+from tests.native.computing import *
+begin()
+launch(kernel(b"spin"), stream(), 600_000 * MS)
+print("under way", flush=True)
+input()
 """
 NOTHING = CardUsage(memory_used_mib=0, busy_percent=0)
 
@@ -85,14 +96,7 @@ def test_a_card_is_as_busy_as_nvml_says(machine, watch):
 
 def test_work_that_nobody_has_looked_at_since_counts_as_being_done(machine, watch, holding):
     holding(1)
-    script = """
-from tests.native.computing import *
-begin()
-launch(kernel(b"spin"), stream(), 600_000 * MS)
-print("under way", flush=True)
-input()
-"""
-    with machine.start(script, CUDA_VISIBLE_DEVICES="1") as program:
+    with machine.start(SPIN, CUDA_VISIBLE_DEVICES="1") as program:
         assert first_lines([program]) == ["under way"]
         eventually(lambda: watch.usage()[machine.uuids[1]].busy_percent == 100)
         assert watch.usage()[machine.uuids[0]].busy_percent == 0
@@ -122,10 +126,73 @@ def test_where_there_are_no_cards_yet_nothing_is_told(tmp_path):
     assert asyncio.run(watch.upcoming_faults()) == []
 
 
-def test_who_has_closed_all_that_it_had_open_is_known_by_its_own_word(machine, watch):
+def test_who_has_closed_all_that_it_had_open_is_counted_and_not_listed_by_a_number_that_may_be_anybodys(machine, watch):
     script = "print(alloc(100), flush=True)\nimport os; os.closerange(3, 1000); print('closed', flush=True); input()"
     with machine.start(script) as program:
         assert first_lines([program]) == ["0"]
         assert first_lines([program]) == ["closed"]
-        assert watch.processes()[machine.uuids[0]] == (CardProcess(program.pid, (100 + CONTEXT_MIB) * MIB),)
+        assert watch.processes()[machine.uuids[0]] == ()
+        assert watch.usage()[machine.uuids[0]].memory_used_mib == 100 + CONTEXT_MIB
         end([program])
+
+
+def test_the_work_of_the_dead_is_not_done(machine, watch):
+    with machine.start(SPIN) as program:
+        assert first_lines([program]) == ["under way"]
+        end([program])
+    assert watch.usage()[machine.uuids[0]].busy_percent < 100
+    eventually(lambda: watch.usage()[machine.uuids[0]] == NOTHING, timeout_s=5)
+
+
+def in_the_way(path: Path, what: str) -> None:
+    path.unlink()
+    match what:
+        case "directory":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case "loop":
+            path.symlink_to(path)
+        case _:
+            path.write_bytes(b"\xff\0\x85" * 1_000_000)
+
+
+@pytest.mark.parametrize("what", ["directory", "pipe", "loop", "garbage"])
+@pytest.mark.parametrize("name", ["cards", "memory", "processes", "time", "faults"])
+def test_whatever_lies_in_the_place_of_a_file_nobody_waits_and_nothing_else_is_raised(machine, watch, name, what):
+    in_the_way(machine.directory / name, what)
+
+    async def ask() -> None:
+        for question in (watch.usage, watch.processes):
+            with suppress(DiscoveryFailed):
+                assert all(0 <= (one.busy_percent or 0) <= 100 for one in watch.usage().values())
+                question()
+        with suppress(DiscoveryFailed):
+            assert await watch.upcoming_faults() == []
+
+    asyncio.run(asyncio.wait_for(ask(), 10))
+
+
+@pytest.mark.parametrize("text", [f"{{card}} {'9' * 5000}\n", "GPU-nobody 79\n" * 100, "x" * 10_000, "{card} -1\n"])
+def test_lines_that_tell_of_no_fault_of_a_card_are_passed_over_and_later_ones_are_heard(machine, watch, text):
+    card, path = machine.uuids[0], machine.directory / "faults"
+
+    async def hear() -> list[Fault]:
+        await watch.upcoming_faults()
+        with path.open("a") as faults:
+            faults.write(text.replace("{card}", card) + f"\n{card} 79\n")
+        return [fault for _ in range(5) for fault in await watch.upcoming_faults()]
+
+    assert asyncio.run(hear()) == [Fault(card, 79)]
+
+
+def test_a_file_of_faults_that_somebody_began_anew_is_heard_from_its_beginning(machine, watch):
+    card, path = machine.uuids[0], machine.directory / "faults"
+    path.write_text(f"{card} 31\n{card} 31\n")
+
+    async def hear() -> list[Fault]:
+        await watch.upcoming_faults()
+        path.write_text(f"{card} 79\n")
+        return await watch.upcoming_faults()
+
+    assert asyncio.run(hear()) == [Fault(card, 79)]

@@ -24,7 +24,7 @@ from tessera.kube.objects import Document, ObjectKey
 from tessera.kube.reconciler import Reconciler
 
 NAMESPACE = "kube-system"
-LABEL = "tessera.io/component"
+LABEL, RELEASE = "tessera.io/component", "app.kubernetes.io/version"
 PODS_OF_COMPONENTS = Selection(namespace=NAMESPACE, labels=LABEL)
 NOT_COMPONENTS = Selection(labels=f"!{LABEL}")
 IMAGE = "tessera.local/tessera"
@@ -92,18 +92,14 @@ class Components:
             )
 
     def _is_outdated(self, key: ObjectKey, pod: Document) -> bool:
-        """An engine of another release may have made it."""
-        wanted = self._wanted.get(key)
-        return wanted is not None and _kept_of(pod) != _kept_of(wanted)
+        """An engine of another release may have made it, or one with other addresses."""
+        address = part(pod, "status").get("podIP")
+        is_ours = part(pod, "metadata", "labels").get(RELEASE) == __version__
+        return key in self._wanted and (not is_ours or address not in (None, self._address_of(pod)))
 
     def _address_of(self, pod: Document) -> str:
         is_agent = part(pod, "metadata", "labels")[LABEL] == AGENTS
         return self._address_of_agent(pod["spec"]["nodeName"]) if is_agent else NODE_ADDRESS
-
-
-def _kept_of(pod: Frozen) -> tuple[object, ...]:
-    """What tells one release's pod from another's."""
-    return part(pod, "metadata", "labels"), [container.get("ports") for container in pod["spec"]["containers"]]
 
 
 def running_status(pod: Frozen, address: str, now: datetime) -> Document:
@@ -152,7 +148,7 @@ def _pod(component: str, node: str) -> Document:
 
 
 def _labels(component: str) -> Mapping[str, str]:
-    return {"app.kubernetes.io/name": component, "app.kubernetes.io/version": __version__, LABEL: component}
+    return {"app.kubernetes.io/name": component, RELEASE: __version__, LABEL: component}
 
 
 def _spec(component: str) -> Document:

@@ -6,7 +6,7 @@ So one path reads it on both engines: `kubectl get --raw
 """
 
 import asyncio
-from collections.abc import Mapping
+import socket
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -24,6 +24,7 @@ from tessera.kube.objects import Document
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 SERVICES = kind_of("", "v1", "services", "Service")
 PORT = 9395
+LOOK_AGAIN_S = 10.0
 
 
 async def serve_pages(client: Client, app: ASGIApp) -> None:
@@ -34,18 +35,24 @@ async def serve_pages(client: Client, app: ASGIApp) -> None:
     await serve_until(asyncio.Event(), Listener(app, NODE_ADDRESS, 0, listening=listening), stop_s=0)
 
 
-async def serve_figures(registries: Mapping[str, CollectorRegistry]) -> None:
-    """Those of nodes, each at its own address, where an agent has them in a cluster. Until cancelled."""
-    listeners: list[Listener] = []
-    for address, registry in registries.items():
+async def serve_figures(address: str, figures: CollectorRegistry) -> None:
+    """Those of a node, at its own address, as an agent has them in a cluster. Until cancelled."""
+    app = make_app(is_ready=lambda: True, metrics=figures)
+    listening = await _listen_at_last(address)
+    await serve_until(asyncio.Event(), Listener(app, address, AGENT_PORT, listening=listening), stop_s=0)
+
+
+async def _listen_at_last(address: str) -> socket.socket:
+    """Whoever listens at every address of this machine has the port meanwhile, and it is said once."""
+    has_been_said = False
+    while True:
         try:
-            listening = listen(address, AGENT_PORT)
+            return listen(address, AGENT_PORT)
         except InvalidRequest as error:
-            log.warning("figures of a node are not shown", error=str(error))
-            continue
-        app = make_app(is_ready=lambda: True, metrics=registry)
-        listeners.append(Listener(app, address, AGENT_PORT, listening=listening))
-    await serve_until(asyncio.Event(), *listeners, stop_s=0)
+            if not has_been_said:
+                log.warning("figures of a node are not shown", error=str(error))
+            has_been_said = True
+            await asyncio.sleep(LOOK_AGAIN_S)
 
 
 def service_to(port: int) -> Document:

@@ -4,8 +4,6 @@ import socket
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from prometheus_client import CollectorRegistry
-
 from tessera.apps.api_server import RUNTIME
 from tessera.apps.embedded_components import NOT_COMPONENTS
 from tessera.apps.embedded_machine import Machine
@@ -92,7 +90,8 @@ class EmbeddedPods:
         assert self._runtime is not None, "open comes first"
         fronts = ServiceFronts(self.services, self._recorder, self._runtime.refresh_names)
         own = [self._informer.run(), self._recorder.run(), self._loop.run(self._runtime)]
-        own += [self._watching.run(), fronts.run(), serve_figures(self._figures())]
+        own += [self._watching.run(), fronts.run()]
+        own += [serve_figures(self.address_of_agent(name), node.figures.registry) for name, node in self._nodes.items()]
         return [*own, *self.machine.works(), *(work for node in self._nodes.values() for work in node.works())]
 
     def address_of_agent(self, node: str) -> str:
@@ -112,9 +111,6 @@ class EmbeddedPods:
         pod = change.after or change.before or {}
         if node := self._nodes.get(pod.get("spec", {}).get("nodeName", "")):
             node.pod_changed(change.after)
-
-    def _figures(self) -> dict[str, CollectorRegistry]:
-        return {self.address_of_agent(name): node.figures.registry for name, node in self._nodes.items()}
 
     def _find_pod(self, uid: str) -> Document | None:
         return next(iter(self._informer.find(BY_UID, uid)), None)

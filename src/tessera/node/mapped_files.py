@@ -1,50 +1,54 @@
-"""Which files a process has mapped: the kernel's word, which nobody in a container can forge."""
+"""Which files a process has mapped: the kernel's word, which nobody in a container can forge.
+
+A file is called by its device and inode, as the kernel writes them.
+"""
 
 import mmap
-import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from tessera.files import opened_with_care
+
 PROC = Path("/proc")
 
 
-class Mapping(NamedTuple):
+class _Mapping(NamedTuple):
     begin: int
     end: int
     file: str
-    """Device and inode, as the kernel writes them."""
 
 
-def has_mapped(pid: int, path: Path, proc: Path = PROC) -> bool | None:
-    """None where either cannot be seen: the process is gone or not ours to look at, or there is no such file."""
-    wanted = name_of_file(path)
+def mapped_files(pid: int, proc: Path = PROC) -> frozenset[str] | None:
+    """None of a process that cannot be seen: it is gone, about to go, or not ours to look at."""
     try:
-        return None if wanted is None else any(one.file == wanted for one in _mappings(proc / str(pid)))
+        return frozenset(one.file for one in _mappings(proc / str(pid))) or None
     except OSError:
         return None
 
 
-def name_of_file(path: Path) -> str | None:
-    """As it is in lists of mappings. Found by mapping it: on some disks `stat` tells another device."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        with mmap.mmap(descriptor, 1, prot=mmap.PROT_READ) as own:
-            address: int = np.frombuffer(own, np.uint8).ctypes.data
-            return next((one.file for one in _mappings(PROC / "self") if one.begin <= address < one.end), None)
-    except (OSError, ValueError):
-        return None
-    finally:
-        os.close(descriptor)
+def names_of_files(paths: Iterable[Path]) -> dict[Path, str]:
+    """As such lists have them; whatever cannot be mapped is left out.
+
+    They are found by mapping the files ourselves, because `stat` tells of other devices on some disks.
+    """
+    with ExitStack() as stack:
+        addresses: dict[Path, int] = {}
+        for path in paths:
+            with suppress(OSError, ValueError), opened_with_care(path) as descriptor:
+                own = stack.enter_context(mmap.mmap(descriptor, 1, prot=mmap.PROT_READ))
+                addresses[path] = np.frombuffer(own, np.uint8).ctypes.data
+        mine = list(_mappings(PROC / "self")) if addresses else []
+    return {path: one.file for path, address in addresses.items() for one in mine if one.begin <= address < one.end}
 
 
-def _mappings(process: Path) -> Iterator[Mapping]:
-    for line in (process / "maps").read_text(errors="replace").splitlines():
-        span, _, _, device, inode, *_ = line.split(maxsplit=5)
-        begin, _, end = span.partition("-")
-        yield Mapping(int(begin, 16), int(end, 16), f"{device} {inode}")
+def _mappings(process: Path) -> Iterator[_Mapping]:
+    """Names of files may hold anything but the end of a line."""
+    for line in (process / "maps").read_bytes().split(b"\n"):
+        if line:
+            span, _, _, device, inode, *_ = line.split(maxsplit=5)
+            begin, _, end = span.partition(b"-")
+            yield _Mapping(int(begin, 16), int(end, 16), f"{device.decode()} {inode.decode()}")

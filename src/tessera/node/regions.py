@@ -9,14 +9,14 @@ import os
 import shutil
 import stat
 import struct
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from tessera.errors import InvalidRegion
 from tessera.file_locks import is_locked
+from tessera.files import opened_with_care
 
 MAGIC, VERSION = 0x41524553, 2
 MOST_CARDS, MOST_SLOTS = 32, 1024
@@ -62,7 +62,7 @@ class Region(msgspec.Struct, frozen=True):
 def read_region(path: Path) -> Region | None:
     """None where no process has used a card yet."""
     try:
-        with _opened(path) as descriptor:
+        with opened_with_care(path) as descriptor:
             return _read(descriptor, path)
     except FileNotFoundError:
         return None
@@ -83,18 +83,8 @@ def discard_region(path: Path) -> None:
 
 
 def _is_in_use(path: Path) -> bool:
-    with _opened(path) as descriptor:
+    with opened_with_care(path) as descriptor:
         return is_locked(descriptor, 0, 0)
-
-
-@contextmanager
-def _opened(path: Path) -> Generator[int]:
-    """Whatever lies there, nobody is waited for and nothing else is opened."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _read(descriptor: int, path: Path) -> Region | None:

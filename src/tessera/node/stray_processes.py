@@ -10,6 +10,7 @@ only if it has that region mapped, by the kernel's word.
 import asyncio
 import re
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ from tessera.errors import DiscoveryFailed
 from tessera.kube.event_series import ObjectReference
 from tessera.kube.events import Recorder
 from tessera.kube.timing import SYSTEM_CLOCK, Clock
-from tessera.node.mapped_files import has_mapped
+from tessera.node.mapped_files import mapped_files, names_of_files
 from tessera.node.using import ContainerUses
 from tessera.vendors.usage import CardProcess
 
@@ -31,7 +32,7 @@ _POD = re.compile(r"pod([0-9a-f]{8}[_-][0-9a-f]{4}[_-][0-9a-f]{4}[_-][0-9a-f]{4}
 
 Listed = Mapping[str, Collection[CardProcess]]
 PodOf = Callable[[int], str | None]
-HasMapped = Callable[[int, Path], bool | None]
+FilesOf = Callable[[int], frozenset[str] | None]
 
 
 class StrayProcess(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,37 +45,42 @@ class StrayProcess(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Account(NamedTuple):
-    """A container's region, the processes that it names by their numbers on the node, and whether it has others."""
+    """A container's region, the processes that it names by their numbers on the node, and whether it has others.
+
+    `region` is what the kernel calls it, None where that is not known.
+    """
 
     pod_uid: str
-    region: Path
+    region: str | None
     named: frozenset[int]
     has_nameless: bool
 
 
 def find_stray_processes(
-    listed: Listed, accounts: Collection[Account], pod_of: PodOf, has_mapped: HasMapped
+    listed: Listed, accounts: Collection[Account], pod_of: PodOf, files_of: FilesOf
 ) -> tuple[StrayProcess, ...]:
-    """`pod_of` says in which pod a process is. That and `has_mapped` are None of one that cannot be seen."""
+    """`pod_of` says in which pod a process is, `files_of` what it has mapped; both are None of one that is not seen."""
+    files_of = cache(files_of)
     return tuple(
         StrayProcess(uuid=uuid, pid=process.pid, memory_bytes=process.memory_bytes, pod_uid=pod)
         for uuid, processes in listed.items()
         for process in processes
         if (pod := pod_of(process.pid)) is not None
-        and not any(_accounts_for(account, process.pid, pod, has_mapped) for account in accounts)
+        and not any(_accounts_for(account, process.pid, pod, files_of) for account in accounts)
     )
 
 
-def _accounts_for(account: Account, pid: int, pod: str, has_mapped: HasMapped) -> bool:
+def _accounts_for(account: Account, pid: int, pod: str, files_of: FilesOf) -> bool:
     """Where the kernel does not tell, the region is believed of processes in its own pod, and of those that it names
     also where they are in none that can be told, as those of static pods are.
     """
     is_named = pid in account.named
     if not is_named and not account.has_nameless:
         return False
-    is_mapped = has_mapped(pid, account.region)
-    believed = (account.pod_uid, "") if is_named else (account.pod_uid,)
-    return pod in believed if is_mapped is None else is_mapped
+    files = files_of(pid) if account.region else None
+    if files is not None:
+        return account.region in files
+    return pod == account.pod_uid or (is_named and pod == "")
 
 
 def pod_of_process(pid: int, proc: Path = Path("/proc")) -> str | None:
@@ -97,14 +103,14 @@ class StrayProcesses:
         *,
         tell: Callable[[StrayProcess], None] = lambda _: None,
         pod_of: PodOf = pod_of_process,
-        has_mapped: HasMapped = has_mapped,
+        files_of: FilesOf = mapped_files,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
         self._listed = listed
         self._uses = uses
         self._tell = tell
         self._pod_of = pod_of
-        self._has_mapped = has_mapped
+        self._files_of = files_of
         self._clock = clock
         self._suspects: frozenset[tuple[str, int]] = frozenset()
         self.strays: tuple[StrayProcess, ...] = ()
@@ -120,16 +126,18 @@ class StrayProcesses:
     def find(self) -> tuple[StrayProcess, ...]:
         """Whoever is one at this moment."""
         listed = self._listed()
+        everybody = self._uses.processes if any(listed.values()) else {}
+        names = names_of_files(map(self._uses.region_of, everybody))
         accounts = [
             Account(
                 pod_uid=holder.pod.uid,
-                region=self._uses.region_of(holder),
+                region=names.get(self._uses.region_of(holder)),
                 named=frozenset(process.host_pid for process in processes if process.host_pid),
                 has_nameless=any(not process.host_pid for process in processes),
             )
-            for holder, processes in self._uses.processes.items()
+            for holder, processes in everybody.items()
         ]
-        return find_stray_processes(listed, accounts, self._pod_of, self._has_mapped)
+        return find_stray_processes(listed, accounts, self._pod_of, self._files_of)
 
     def judge(self, found: Collection[StrayProcess]) -> None:
         """Who is found for the first time may only not have been in its region yet when that was read."""

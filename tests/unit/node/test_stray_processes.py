@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tessera.model.requests import PodRef
+from tessera.node.mapped_files import names_of_files
 from tessera.node.regions import RegionProcess
 from tessera.node.run_directory import RunDirectory
 from tessera.node.stray_processes import (
@@ -24,25 +25,25 @@ UID = "0a1b2c3d-0000-1111-2222-333344445555"
 LISTED = {"GPU-0": (CardProcess(10, 5 * MIB), CardProcess(11, 7 * MIB)), "GPU-1": (CardProcess(10, MIB),)}
 
 
-HERE, THERE = Path("/run/here"), Path("/run/there")
+HERE, THERE = "00:1a 7", "00:1a 8"
 
 
-def account(*named: int, has_nameless: bool = False, region: Path = HERE) -> Account:
+def account(*named: int, has_nameless: bool = False, region: str | None = HERE) -> Account:
     return Account(pod_uid=UID, region=region, named=frozenset(named), has_nameless=has_nameless)
 
 
 def found(
     *accounts: Account,
     pods: Mapping[int, str | None] | None = None,
-    mapped: Mapping[int, Path] | None = None,
+    mapped: Mapping[int, str] | None = None,
 ) -> list[tuple[str, int]]:
     """By default nothing is known of what processes have mapped."""
     owners = {10: "", 11: "", **(pods or {})}
 
-    def has_mapped(pid: int, region: Path) -> bool | None:
-        return None if mapped is None else mapped.get(pid) == region
+    def files_of(pid: int) -> frozenset[str] | None:
+        return None if mapped is None else frozenset({"fe:00 1", mapped.get(pid, "fe:00 2")})
 
-    return [(stray.uuid, stray.pid) for stray in find_stray_processes(LISTED, accounts, owners.get, has_mapped)]
+    return [(stray.uuid, stray.pid) for stray in find_stray_processes(LISTED, accounts, owners.get, files_of)]
 
 
 def test_a_process_that_a_region_names_is_nobodys_stray_on_any_card():
@@ -53,6 +54,10 @@ def test_a_process_that_a_region_names_is_nobodys_stray_on_any_card():
 def test_a_process_that_a_region_names_and_that_is_not_in_it_is_a_stray_all_the_same():
     assert found(account(10, 11), mapped={10: HERE}) == [("GPU-0", 11)]
     assert found(account(10, 11), mapped={10: HERE, 11: THERE}) == [("GPU-0", 11)]
+
+
+def test_a_region_that_cannot_be_named_is_believed_of_its_own_pod_and_of_processes_in_none():
+    assert found(account(10, 11, region=None), pods={10: UID}, mapped={}) == []
 
 
 def test_a_process_of_another_pod_is_hidden_by_no_region_also_where_the_kernel_does_not_tell():
@@ -70,7 +75,7 @@ def test_a_process_of_a_container_that_knows_no_numbers_is_taken_for_its_own_whe
 
 
 def test_a_process_of_a_container_whose_region_does_not_have_it_is_a_stray():
-    (stray,) = find_stray_processes({"GPU-0": (CardProcess(11, 3 * MIB),)}, (), lambda _: UID, lambda *_: None)
+    (stray,) = find_stray_processes({"GPU-0": (CardProcess(11, 3 * MIB),)}, (), lambda _: UID, lambda _: None)
     assert stray == StrayProcess(uuid="GPU-0", pid=11, memory_bytes=3 * MIB, pod_uid=UID)
     assert explain_stray(stray).startswith(f"process 11 of the pod with UID {UID} has 3 MiB of GPU-0")
 
@@ -120,9 +125,10 @@ def test_a_stray_is_told_once_and_only_when_it_was_found_twice(uses: ContainerUs
 def test_what_regions_name_is_taken_from_all_containers(uses: ContainerUses):
     holder = ContainerKey(PodRef("default", "train-0", UID), "main")
     uses.processes = {holder: (RegionProcess(1, 10), RegionProcess(2, 11))}
-    asked: set[Path] = set()
-    strays = StrayProcesses(
-        lambda: LISTED, uses, pod_of=lambda _: "", has_mapped=lambda _, region: bool(asked.add(region)) or True
-    )
-    assert strays.find() == ()
-    assert asked == {uses.region_of(holder)}
+    region = uses.region_of(holder)
+    region.parent.mkdir(parents=True)
+    region.write_bytes(bytes(MIB))
+    name = names_of_files([region])[region]
+    mapped = frozenset({name})
+    assert StrayProcesses(lambda: LISTED, uses, pod_of=lambda _: "", files_of=lambda _: mapped).find() == ()
+    assert len(StrayProcesses(lambda: LISTED, uses, pod_of=lambda _: "", files_of=lambda _: frozenset()).find()) == 3
