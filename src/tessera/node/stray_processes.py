@@ -126,7 +126,9 @@ class StrayProcesses:
     def find(self) -> tuple[StrayProcess, ...]:
         """Whoever is one at this moment."""
         listed = self._listed()
-        everybody = self._uses.processes if any(listed.values()) else {}
+        if not any(listed.values()):
+            return ()
+        everybody = self._uses.processes
         names = names_of_files(map(self._uses.region_of, everybody))
         accounts = [
             Account(
