@@ -75,10 +75,10 @@ def figure(node: GpuNode, name: str, pod: str) -> float | None:
 def test_all_processes_of_a_container_together_get_no_more_than_its_share_and_prometheus_sees_it(gpu_node: GpuNode):
     gpu_node.create(a_pod("bounded", a_program(HOLD.format(mib=1000), memory=3000)))
     assert_is_held(gpu_node, "bounded")
+    gpu_node.wait_until(lambda: figure(gpu_node, "tessera_container_refusals", "bounded") == 1, "showing the refusal")
     gpu_node.wait_until(
         lambda: 1300 <= (figure(gpu_node, "hami_vgpu_memory_used_bytes", "bounded") or 0) / MIB < 1600, "shown"
     )
-    assert figure(gpu_node, "tessera_container_refusals", "bounded") == 1
     assert figure(gpu_node, "hami_vgpu_memory_limit_bytes", "bounded") == 3000 * MIB
 
 
