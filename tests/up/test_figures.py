@@ -68,10 +68,10 @@ def run(pods, name, script, *, ready="there", **options):
 
 def test_each_node_shows_what_its_containers_use_and_were_refused(api, pods):
     node = run(pods, "using", program(HOLD + WAIT, 500, 5000), memory_mib=2000)
+    eventually(lambda: figure(api, node, "tessera_container_refusals_total", pod="using") == 1)
     used = eventually(lambda: figure(api, node, "hami_vgpu_memory_used_bytes", pod="using") or 0.0)
     assert 500 < used / MIB < 1100, "what it has, and its context"
     assert figure(api, node, "hami_vgpu_memory_limit_bytes", pod="using") == 2000 * MIB
-    assert figure(api, node, "tessera_container_refusals_total", pod="using") == 1
     other = {"node-a": "node-b", "node-b": "node-a"}[node]
     assert figure(api, other, "hami_vgpu_memory_used_bytes", pod="using") is None
     pods.delete("using")
