@@ -41,14 +41,23 @@ static void note_kernel(card_tenant_t *own, uint64_t ns) {
     atomic_store(&own->kernel_ns, ns > longest ? ns : longest - longest / 64);
 }
 
+/* How far ahead of the card the process may be. */
+static verdict_t ask_for_depth(const gate_t *gate, int64_t waited) {
+    if (gate->in_flight_ns > DEPTH_NS && waited < PATIENCE_NS)
+        return (verdict_t){NAP, gate->in_flight_ns - DEPTH_NS + 2 * SHORTEST_NAP_NS};
+    return (verdict_t){GO, 0};
+}
+
 verdict_t gate_ask(gate_t *gate, const cost_t *cost, int64_t t, int64_t waited) {
     tenancy_t *tenancy = &gate->tenancy;
     if (tenant_must_yield(tenancy, t) && !cost->is_collective)
         return (verdict_t){YIELD, LONGEST_NAP_NS};
     atomic_store(&tenancy->own->active_ns, (uint64_t)t);
     note_kernel(tenancy->own, (uint64_t)cost->ns);
-    if (cost->is_collective || gate->share == 0)
+    if (cost->is_collective)
         return (verdict_t){GO, 0};
+    if (gate->share == 0)       /* what one of low priority has launched, others would have to wait for */
+        return atomic_load(&tenancy->own->priority) ? ask_for_depth(gate, waited) : (verdict_t){GO, 0};
     budgets_refill(tenancy, t);
     int64_t in_flight = tenant_in_flight(tenancy, gate->in_flight_ns, t);
     int has_rivals = tenant_has_rivals(tenancy, t);
@@ -65,8 +74,9 @@ verdict_t gate_ask(gate_t *gate, const cost_t *cost, int64_t t, int64_t waited) 
             return (verdict_t){LISTEN, until_frame(gate, t)};
         }
     }
-    if (gate->in_flight_ns > DEPTH_NS && waited < PATIENCE_NS)
-        return (verdict_t){NAP, gate->in_flight_ns - DEPTH_NS + 2 * SHORTEST_NAP_NS};
+    verdict_t verdict = ask_for_depth(gate, waited);
+    if (verdict.answer != GO)
+        return verdict;
     if (cost->is_awaited && waited < PATIENCE_NS)
         return (verdict_t){NAP, SHORTEST_NAP_NS};
     atomic_store(&tenancy->own->waiting_ns, 0);

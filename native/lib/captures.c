@@ -11,9 +11,10 @@ int stream_is_capturing(CUstream stream) {
     return real.cuStreamIsCapturing && (real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS || status != 0);
 }
 
+/* Also where nobody captures yet: a capture of another thread may begin while this one asks. */
 capture_guard_t captures_guard(void) {
     capture_guard_t guard = {.mode = RELAXED};
-    if (captures_open && real.cuThreadExchangeStreamCaptureMode)
+    if (real.cuThreadExchangeStreamCaptureMode)
         guard.is_changed = real.cuThreadExchangeStreamCaptureMode(&guard.mode) == CUDA_SUCCESS;
     return guard;
 }

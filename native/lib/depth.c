@@ -7,6 +7,11 @@
 #define DEEPEST (3 * MOST_LAUNCHES)     /* a driver takes 960 launches and more */
 #define LAUNCHES_A_MARK 128
 
+/* Other streams may be captured meanwhile, with the guard set. */
+static int may_ask(const lane_t *lane) {
+    return !captures_open || !stream_is_capturing(lane->stream);
+}
+
 static void collect_marks(lane_t *lane) {
     for (; lane->oldest_mark != lane->newest_mark; lane->oldest_mark++) {
         const mark_t *mark = &lane->marks[lane->oldest_mark % LANE_MARKS];
@@ -42,7 +47,7 @@ static void look_whether_all_is_over(lane_t *lane) {
 }
 
 int lane_has_room(lane_t *lane, int launches) {
-    if (lane->passed && lane->pending + launches > DEEPEST && !captures_open) {
+    if (lane->passed && lane->pending + launches > DEEPEST && may_ask(lane)) {
         collect_marks(lane);
         if (lane->pending + launches > DEEPEST)
             look_whether_all_is_over(lane);
@@ -56,9 +61,11 @@ int lane_room(const lane_t *lane) {
 }
 
 void lane_pass(lane_t *lane) {
-    if (lane->unmarked >= LAUNCHES_A_MARK && !captures_open) {
+    if (lane->unmarked >= LAUNCHES_A_MARK && may_ask(lane)) {
+        capture_guard_t guard = captures_guard();
         collect_marks(lane);
         set_mark(lane);
+        captures_unguard(guard);
     }
     lane->pending++;
     lane->passed++;
@@ -66,7 +73,7 @@ void lane_pass(lane_t *lane) {
 }
 
 void lane_hand_passed_to(lane_t *lane, segment_t *segment) {
-    if (!captures_open)
+    if (may_ask(lane))
         collect_marks(lane);
     segment->passed = lane->passed;
     lane->passed = lane->unmarked = 0;

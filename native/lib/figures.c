@@ -55,27 +55,51 @@ void region_give_back(int card, uint64_t bytes) {
 
 /* Others that announced at the same moment count too, so both may be over the cap and both step back. */
 static int announce(int card, uint64_t bytes, uint64_t cap, uint64_t *left) {
+    _Atomic uint64_t *announced = &region_here.own->announced_bytes;
+    atomic_fetch_add(announced, bytes);
     region_add(card, bytes);
     uint64_t sum = sum_of(card);
-    if (sum <= cap) {
+    int is_within = sum <= cap;
+    if (is_within)
         *left = cap - sum;
-        return 0;
-    }
-    region_give_back(card, bytes);
-    return -1;
+    else
+        region_give_back(card, bytes);
+    atomic_fetch_sub(announced, bytes);
+    return is_within ? 0 : -1;
 }
 
+/* Whether it would, if everybody who has announced something now stepped back. */
+static int may_fit(int card, uint64_t bytes, uint64_t cap) {
+    uint64_t announced = 0, sum;
+    uint32_t used = region_slot_count();
+    for (uint32_t slot = 0; slot < used && card < REGION_CARDS; slot++)
+        announced += atomic_load(&region_here.file->slots[slot].announced_bytes);
+    sum = sum_of(card);
+    return sum <= announced || sum - announced <= cap - bytes;
+}
+
+/* What nobody gives back by itself: the dead's, and what is noted for others who may be gone. */
+static int has_leftovers(int card) {
+    if (card >= REGION_CARDS)
+        return 0;
+    return region_has_dead(card) || atomic_load(&region_here.file->cards[card].unclaimed_bytes) != 0;
+}
+
+/* The lock is needed for what others leave or hold for a moment alone. Whoever is refused for what the living hold asks
+   nobody for it, and waits for nobody who was stopped with it. */
 int region_reserve(int card, uint64_t bytes, uint64_t cap, uint64_t *left) {
     if (bytes > cap)
         return -1;
     if (announce(card, bytes, cap, left) == 0)
         return 0;
-    if (region_lock())
+    if ((!may_fit(card, bytes, cap) && !has_leftovers(card)) || region_lock())
         return -1;
     bury_the_dead();
     int result = -1;
     for (int turn = 0; result == -1 && turn < RACERS_PATIENCE; turn++) {
         result = announce(card, bytes, cap, left);
+        if (result == -1 && !may_fit(card, bytes, cap))
+            break;
         if (result == -1)
             sched_yield();
     }
@@ -90,7 +114,7 @@ static void bury_if_due(void) {
     static _Atomic uint64_t looked_ms;
     uint64_t now_ms = coarse_ms(), looked = atomic_load(&looked_ms);
     int is_due = now_ms - looked >= BURIAL_PERIOD_MS && atomic_compare_exchange_strong(&looked_ms, &looked, now_ms);
-    if (is_due && atomic_load(&region_here.file->slots_used) > 1 && region_lock() == 0) {
+    if (is_due && atomic_load(&region_here.file->slots_used) > 1 && region_try_lock() == 0) {
         bury_the_dead();
         region_unlock();
     }
@@ -103,7 +127,7 @@ uint64_t region_used(int card) {
 
 /* Nobody is refused for what the dead hold. */
 int region_is_over(int card, uint64_t cap) {
-    if (sum_of(card) > cap && region_lock() == 0) {
+    if (sum_of(card) > cap && has_leftovers(card) && region_lock() == 0) {
         bury_the_dead();
         region_unlock();
     }

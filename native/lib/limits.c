@@ -213,6 +213,7 @@ int refusal_is_the_end(void) {
 /* In a forked child, whose parent may have been looking, and which may number its cards anew. */
 void forget_limits(void) {
     pthread_mutex_init(&limits.mutex, NULL);
+    tile_forget();
     for (int card = 0; card < MOST_CARDS; card++)
         atomic_store(&limits.known[card], 0);
 }

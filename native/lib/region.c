@@ -43,6 +43,15 @@ static int lock(pthread_mutex_t *mutex, off_t byte) {
     return -1;
 }
 
+int region_try_lock(void) {
+    if (pthread_mutex_trylock(&region.mutex))
+        return -1;
+    if (region.is_alone || shared_keep(&region.shared, LOCK_BYTE) == 0)
+        return 0;
+    pthread_mutex_unlock(&region.mutex);
+    return -1;
+}
+
 static void unlock(pthread_mutex_t *mutex, off_t byte) {
     if (!region.is_alone)
         shared_unlock(&region.shared, byte);
@@ -70,6 +79,7 @@ void region_end_measuring(void) {
 static void empty(region_slot_t *slot) {
     for (int card = 0; card < REGION_CARDS; card++)
         atomic_store(&slot->bytes[card], 0);
+    atomic_store(&slot->announced_bytes, 0);
     atomic_store(&slot->host_pid, 0);
     atomic_store(&slot->pid, 0);
 }
@@ -81,6 +91,14 @@ int region_slot_is_alive(int slot) {
     if (atomic_load(&one->pid) == 0)
         return 0;
     return one == region_here.own || !shared_is_free(&region.shared, SLOT_BYTE(slot));
+}
+
+int region_has_dead(int card) {
+    int used = (int)region_slot_count();
+    for (int slot = 0; slot < used; slot++)
+        if (atomic_load(&region_here.file->slots[slot].bytes[card]) && !region_slot_is_alive(slot))
+            return 1;
+    return 0;
 }
 
 /* What nobody claims is some other process's, as long as there is one. */

@@ -19,7 +19,8 @@
 typedef struct {
     _Atomic uint64_t pid;               /* as the process itself knows it; written last, cleared last: 0 is free */
     _Atomic uint64_t host_pid;          /* as the node's agent knows it; 0 where it was not told */
-    uint64_t spare[6];
+    _Atomic uint64_t announced_bytes;   /* of what it holds, that it may not get and then gives back at once */
+    uint64_t spare[5];
     _Atomic uint64_t bytes[REGION_CARDS];       /* of each card's memory */
 } region_slot_t;
 

@@ -1,5 +1,6 @@
 /* Rests: a tenant that is far below its share needs no measuring all the time, and one without a share none at all,
-   unless there is one of lower priority, which must know when the card is free of it.
+   unless there is one of lower priority, which must know when the card is free of it, or it is of low priority itself
+   and must not get far ahead of the card.
 
    While a gate rests launches go by it. What they take is held to be what it was before. It ends with a kernel that is
    new, or with more launches than before; and every few milliseconds it is looked at whether it can go on: a card that
@@ -71,7 +72,7 @@ static int can_rest(gate_t *gate, int64_t t) {
     if (tenant_must_yield(tenancy, t))
         return 0;
     if (gate->share == 0)
-        return !tenant_goes_first(tenancy, t);
+        return atomic_load(&tenancy->own->priority) == 0 && !tenant_goes_first(tenancy, t);
     if (gate->demand == 0 || gate->demand > HEAVY || atomic_load(&tenancy->own->budget_ns) < 0)
         return 0;
     int is_modest = gate->demand * MARGIN * 100 < gate->share;

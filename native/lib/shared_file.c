@@ -1,13 +1,15 @@
 /* The file behind the region: mapped, with locks on single bytes that the kernel lets go of at any death.
 
    A program may close descriptors that it does not know, and get the same number again for a file of its own. So before
-   each use it is looked at whether the descriptor is still the file. The mapping stays either way, and with it the
-   locks: they belong to the opened file, which lives until nothing has it open or mapped. */
+   each use it is looked at whether the descriptor is still the file, and if not, the file is opened again. The mapping
+   stays either way, and with it the locks: they belong to the opened file, which lives until nothing has it open or
+   mapped. */
 #define _GNU_SOURCE
 #include "tessera.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -16,10 +18,26 @@
 #define PATIENCE_MS 10000
 #define LONGEST_PAUSE_MS 16
 
-static int is_ours(const shared_t *file) {
+static int is_it(const shared_t *file, int descriptor) {
     struct stat found;
-    return file->descriptor != -1 && fstat(file->descriptor, &found) == 0 && found.st_ino == file->identity.st_ino &&
+    return descriptor != -1 && fstat(descriptor, &found) == 0 && found.st_ino == file->identity.st_ino &&
            found.st_dev == file->identity.st_dev;
+}
+
+static int open_again(shared_t *file, int former) {
+    int descriptor = open(file->path, O_RDWR | O_CLOEXEC);
+    int is_taken = is_it(file, descriptor) && atomic_compare_exchange_strong(&file->descriptor, &former, descriptor);
+    if (descriptor != -1 && !is_taken)
+        close(descriptor);
+    return is_taken ? descriptor : former;
+}
+
+/* -1 where it cannot be had any more. */
+static int descriptor_of(shared_t *file) {
+    int descriptor = atomic_load(&file->descriptor);
+    if (file->mapping && !is_it(file, descriptor))
+        descriptor = open_again(file, descriptor);
+    return is_it(file, descriptor) ? descriptor : -1;
 }
 
 /* A new file gets its size, and its blocks, because a full disk would otherwise end the program that writes to it. */
@@ -43,6 +61,7 @@ static int open_or_make(const char *path) {
 }
 
 const char *shared_open(shared_t *file, const char *path, size_t bytes, void **mapping) {
+    snprintf(file->path, sizeof file->path, "%s", path);
     file->descriptor = open_or_make(path);
     if (file->descriptor == -1 || fstat(file->descriptor, &file->identity) == -1)
         return strerror(errno);
@@ -61,22 +80,23 @@ const char *shared_open(shared_t *file, const char *path, size_t bytes, void **m
 void shared_close(shared_t *file) {
     if (file->mapping)
         munmap(file->mapping, file->bytes);
-    if (is_ours(file))
+    if (is_it(file, file->descriptor))
         close(file->descriptor);
     file->mapping = NULL;
     file->descriptor = -1;
 }
 
-static int lock_byte(const shared_t *file, int command, short type, off_t byte) {
+static int lock_byte(shared_t *file, int command, short type, off_t byte) {
     struct flock wish = {.l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1};
-    int result = is_ours(file) ? fcntl(file->descriptor, command, &wish) : -1;
+    int descriptor = descriptor_of(file);
+    int result = descriptor == -1 ? -1 : fcntl(descriptor, command, &wish);
     return command == F_OFD_GETLK && result == 0 ? wish.l_type != F_UNLCK : result;
 }
 
 /* Asks less and less often, because a thousand that ask at once keep the one from going on that has it. */
-int shared_lock(const shared_t *file, off_t byte) {
+int shared_lock(shared_t *file, off_t byte) {
     long pause_ms = 1;
-    for (long waited_ms = 0; waited_ms < PATIENCE_MS && is_ours(file); waited_ms += pause_ms) {
+    for (long waited_ms = 0; waited_ms < PATIENCE_MS && descriptor_of(file) != -1; waited_ms += pause_ms) {
         if (lock_byte(file, F_OFD_SETLK, F_WRLCK, byte) == 0)
             return 0;
         if (errno != EAGAIN && errno != EACCES && errno != EINTR)
@@ -88,14 +108,14 @@ int shared_lock(const shared_t *file, off_t byte) {
     return -1;
 }
 
-int shared_keep(const shared_t *file, off_t byte) {
+int shared_keep(shared_t *file, off_t byte) {
     return lock_byte(file, F_OFD_SETLK, F_WRLCK, byte);
 }
 
-void shared_unlock(const shared_t *file, off_t byte) {
+void shared_unlock(shared_t *file, off_t byte) {
     lock_byte(file, F_OFD_SETLK, F_UNLCK, byte);
 }
 
-int shared_is_free(const shared_t *file, off_t byte) {
+int shared_is_free(shared_t *file, off_t byte) {
     return lock_byte(file, F_OFD_GETLK, F_WRLCK, byte) == 0;
 }

@@ -39,7 +39,7 @@ static uint64_t id_of_container(void) {
     return id ? id : (uint64_t)getpid() | (uint64_t)now_ns() << 22;
 }
 
-static int tenant_is_left(const tenancy_t *tenancy, uint32_t place) {
+static int tenant_is_left(tenancy_t *tenancy, uint32_t place) {
     uint32_t used = member_count(tenancy->file);
     for (uint32_t member = 0; member < used; member++)
         if (atomic_load(&tenancy->file->members[member].tenant) == place + 1 &&

@@ -14,6 +14,7 @@
 #include "launch_entries.h"
 #include "region_file.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -90,7 +91,8 @@ int has_entry(const char *name, void **entry);
 
 /* A descriptor of -1 is no file. */
 typedef struct {
-    int descriptor;
+    _Atomic int descriptor;
+    char path[PATH_MAX];
     struct stat identity;
     void *mapping;
     size_t bytes;
@@ -101,14 +103,14 @@ const char *shared_open(shared_t *file, const char *path, size_t bytes, void **m
 void shared_close(shared_t *file);
 
 /* Not between threads. Waits a bounded time; returns 0, or -1 without the lock. */
-int shared_lock(const shared_t *file, off_t byte);
-void shared_unlock(const shared_t *file, off_t byte);
+int shared_lock(shared_t *file, off_t byte);
+void shared_unlock(shared_t *file, off_t byte);
 
 /* The lock for as long as the file is mapped, without waiting. Returns 0, or -1 without it. */
-int shared_keep(const shared_t *file, off_t byte);
+int shared_keep(shared_t *file, off_t byte);
 
 /* Whether nobody has the lock, as far as that can be said. */
-int shared_is_free(const shared_t *file, off_t byte);
+int shared_is_free(shared_t *file, off_t byte);
 
 /* ---- region.c: figures that all processes of the container share ---- */
 
@@ -139,9 +141,14 @@ const char *region_uuid(int card);
 /* Whether two UUIDs are of one card, or of one part of a card. */
 int is_same_card(const char *one, const char *other);
 
-/* One process at a time, let go by the kernel at any death. Waits a bounded time; returns 0, or -1 without it. */
+/* One process at a time, let go by the kernel at any death. Waits a bounded time, or not at all; returns 0, or -1
+   without it. */
 int region_lock(void);
+int region_try_lock(void);
 void region_unlock(void);
+
+/* Whether some of the card is held by one of the dead. */
+int region_has_dead(int card);
 
 /* Empty the slots of the dead; with the region locked. */
 void bury_the_dead(void);

@@ -203,6 +203,11 @@ static int is_as_seen(const struct stat *file) {
            file->st_mtim.tv_nsec == seen.st_mtim.tv_nsec;
 }
 
+void tile_forget(void) {
+    seen = (struct stat){0};
+    tile = (tile_t){0};
+}
+
 /* A file that is there and cannot be read says no less than one that cannot be understood. */
 static int note_unreadable(const char *path) {
     complain_once(path, strerror(errno), "a file that can be read");

@@ -32,6 +32,9 @@ extern tile_t tile;
 /* Look whether the file has changed. Returns whether it was read anew. */
 int tile_read(void);
 
+/* What was read so far is not believed, as in a child whose parent may have been reading. */
+void tile_forget(void);
+
 /* NULL where the file does not name the card. */
 const tile_line_t *tile_line_of(const char *uuid);
 

@@ -69,9 +69,7 @@ static void sleep_until_woken(void) {
 
 static void *keep_time(void *nothing) {
     (void)nothing;
-    captures_open++;            /* so that the guard below is set, for all of this thread's life */
-    captures_guard();
-    captures_open--;
+    captures_guard();           /* for all of this thread's life */
     while (!atomic_load(&is_over)) {
         int is_needed = 0;
         int64_t t = now_ns(), since = sample_since();

@@ -58,6 +58,8 @@ API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t device, un
     nvmlReturn_t result = check(device, count);
     if (result != SUCCESS)
         return result;
+    if (*count > 0 && processes == NULL)
+        return INVALID_ARGUMENT;
     unsigned int room = *count;
     *count = list_tenants(device, tenants);
     if (*count > room)
@@ -82,6 +84,8 @@ API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses(nvmlDevice_t device, unsig
         result = nvmlDeviceGetComputeRunningProcesses_v3(device, &found, newer);
     if (result != SUCCESS)
         return result;
+    if (*count > 0 && processes == NULL)
+        return INVALID_ARGUMENT;
     unsigned int room = *count;
     *count = found;
     if (found > room)

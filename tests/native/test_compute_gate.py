@@ -113,6 +113,53 @@ def test_a_capture_goes_through_a_gate_that_is_shut(tenant: Tenant):
         assert tenant.run(CAPTURE.format(mode=mode)) == "{0} 0 True"
 
 
+def test_a_thread_that_waits_at_the_gate_does_not_break_a_capture_that_begins_meanwhile(tenant: Tenant):
+    """It only launches, which a capture of another thread permits in every mode."""
+    tenant.limit(30)
+    script = """
+import threading
+is_over, codes = threading.Event(), set()
+def keep_launching():
+    cuda.enter()
+    own = stream()
+    while not is_over.is_set():
+        codes.add(launch(2 * MS, own))
+thread = threading.Thread(target=keep_launching)
+thread.start()
+time.sleep(0.3)
+on = stream()
+for mode in (0, 1, 2) * 10:
+    codes.add(lib.cuStreamBeginCapture_v2(on, mode))
+    for _ in range(5):
+        codes.add(launch(1000, on))
+        time.sleep(0.005)
+    codes.add(lib.cuStreamEndCapture(on, ctypes.byref(ctypes.c_void_p())))
+is_over.set()
+thread.join()
+print(codes)
+"""
+    assert tenant.run(script) == "{0}"
+
+
+def test_a_capture_of_another_stream_holds_no_launch_up(tenant: Tenant):
+    tenant.limit(30)
+    script = """
+on, own = stream(), stream()
+for _ in range(300):
+    launch(2_000, own)
+    wait(own)
+    time.sleep(0.0005)
+assert lib.cuStreamBeginCapture_v2(on, 2) == launch(1000, on) == 0
+slow = 0
+for number in range(10_000):
+    slow += seconds(lambda: launch(2_000, own)) > 0.04
+    if number % 16 == 0:
+        time.sleep(0.001)
+print(slow < 3)
+"""
+    assert tenant.run(script) == "True"
+
+
 def test_other_threads_do_not_break_a_capture(tenant: Tenant):
     tenant.limit(30)
     script = """

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tests.native.machines import first_lines
+from tests.native.machines import end, first_lines
 from tests.native.working import Tenant, report_of
 
 PATIENCE_S = 30.0
@@ -99,6 +99,20 @@ def test_one_of_low_priority_stays_away_from_long_kernels_too(tenant: Tenant, ne
         report_of(neighbour.work(1.5, 150_000, depth=1))
         report = report_of(low)
     assert report.windows.count(0) >= 8
+
+
+def test_one_of_low_priority_leaves_no_queue_behind_that_others_would_wait_for(tenant: Tenant, neighbour: Tenant):
+    tenant.limit(0, "priority 1")
+    neighbour.limit(0, "priority 0")
+    ahead = "print('ready', flush=True)\nwhile True: launch(MS)"
+    with tenant.start(ahead) as low:
+        assert first_lines([low]) == ["ready"]
+        time.sleep(1.2)
+        script = (
+            "took = [seconds(lambda: launch(5 * MS) or wait()) for _ in range(40)]\nprint(sum(took[10:]) < 30 * 0.009)"
+        )
+        assert neighbour.run(script) == "True", "alone on the card they take 5 ms each, beside another 10 and more"
+        end([low])
 
 
 @pytest.mark.parametrize("priority", ["abc", "-1", ""])

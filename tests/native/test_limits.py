@@ -152,6 +152,30 @@ def test_a_pipe_in_the_place_of_the_file_holds_nobody_up_and_grants_nothing(cont
     assert container.run("print(cuda.init(), cuda.enter())").splitlines()[-1] == f"0 {OUT_OF_MEMORY}"
 
 
+def test_a_forked_child_reads_the_limits_for_itself(container):
+    """Its parent may have been about to."""
+    container.limit(2_000)
+    script = """
+import os
+print(cuda.init(), cuda.memory_mib(0), flush=True)
+input()
+if os.fork() == 0:
+    print(cuda.init(), cuda.memory_mib(0), flush=True)
+    os._exit(0)
+os.wait()
+"""
+    with container.start(script) as program:
+        assert first_lines([program]) == ["0 2000"]
+        before = container.limits.stat()
+        with container.limits.open("r+") as limits:
+            text = limits.read().replace("2000", "1000")
+            limits.seek(0)
+            limits.write(text)
+        os.utime(container.limits, ns=(before.st_atime_ns, before.st_mtime_ns))
+        said, _ = program.communicate("\n", timeout=PATIENCE_S)
+    assert said.strip() == "0 1000"
+
+
 def test_a_file_that_can_be_read_again_counts_again(container):
     """As when a program has used up its files for a moment."""
     container.limit(1_000)

@@ -23,6 +23,7 @@ from tests.native.machines import (
     region_at,
     require_namespaces,
 )
+from tests.unit.node.making_regions import hold_byte
 
 LIMIT_MIB = 2_000
 ROOM_MIB = LIMIT_MIB - CONTEXT_MIB
@@ -218,6 +219,45 @@ input()
         assert first_lines([program, program]) == ["kept", f"{OUT_OF_MEMORY} 0"]
         assert container.filled_mib(50) == ROOM_MIB - CONTEXT_MIB - 1_100
         end([program])
+
+
+def test_a_program_that_closes_what_it_does_not_know_shares_what_the_dead_leave_and_cards_that_are_new(container):
+    container.limit(2_000, 1_000)
+    script = """
+import os
+assert alloc(10) == 0
+os.closerange(3, 1000)
+print("closed", flush=True)
+input()
+print(cuda.take(1_300 * MIB)[0], cuda.enter(1), cuda.take(600 * MIB)[0], flush=True)
+input()
+"""
+    with container.taker("one", 1_000) as holder:
+        assert first_lines([holder]) == ["1000"]
+        with container.start(script) as program:
+            assert first_lines([program]) == ["closed"]
+            end([holder])
+            print(file=program.stdin, flush=True)
+            assert first_lines([program]) == ["0 0 0"]
+            assert container.run("cuda.init(); cuda.enter(1); print(cuda.take(200 * MIB)[0])") != "0"
+            end([program])
+
+
+def test_who_is_refused_for_what_the_living_hold_waits_for_nobody(container):
+    """Not even for one that was stopped with the lock."""
+    script = """
+assert alloc(10) == 0
+print("there", flush=True)
+input()
+print([(cuda.take(3_000 * MIB)[0], cuda.free_mib() > 0) for _ in range(5)], flush=True)
+"""
+    with container.start(script) as program, container.taker("one", 100) as other:
+        assert first_lines([program, other]) == ["there", "100"]
+        descriptor = hold_byte(container.directory / "region", 0)
+        said, _ = program.communicate("\n", timeout=9)
+        os.close(descriptor)
+        end([other])
+    assert said.strip() == str([(OUT_OF_MEMORY, True)] * 5)
 
 
 def test_two_hundred_processes_at_once_all_get_their_part(container):

@@ -36,6 +36,11 @@ for process in n.nvmlDeviceGetComputeRunningProcesses(first):
     assert sorted(tuple(map(int, line.split())) for line in lines[1:]) == processes
 
 
+def test_room_for_processes_that_is_none_is_refused(machine):
+    script = f"{BEGIN}import ctypes\nlist_ = n._nvmlGetFunctionPointer('nvmlDeviceGetComputeRunningProcesses_v3')\n"
+    assert machine.run(f"{script}print(list_(first, ctypes.byref(ctypes.c_uint(4)), None))") == "2"
+
+
 def test_the_memory_of_the_dead_is_not_shown(machine, holding):
     holder = holding(5_000)
     holder.kill()

@@ -25,7 +25,12 @@ def write_region(
 
 def live(path: Path, slot: int) -> int:
     """Hold a slot as a living process does; closing the descriptor is its death."""
+    return hold_byte(path, regions.FIRST_SLOT_LOCK + slot)
+
+
+def hold_byte(path: Path, byte: int) -> int:
+    """Lock it, until the descriptor is closed."""
     descriptor = os.open(path, os.O_RDWR)
-    lock = struct.pack("@hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 1 + slot, 1, 0)
+    lock = struct.pack("@hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, byte, 1, 0)
     fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, lock)
     return descriptor
