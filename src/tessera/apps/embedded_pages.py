@@ -7,10 +7,11 @@ So one path reads it on both engines: `kubectl get --raw
 
 import asyncio
 import socket
+from collections.abc import Mapping
 
 import structlog
 from prometheus_client import CollectorRegistry
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tessera.apps.embedded_components import AGENT_PORT, LABEL, MANAGER, NAMESPACE
 from tessera.apps.embedded_logs import SCHEDULER
@@ -35,11 +36,15 @@ async def serve_pages(client: Client, app: ASGIApp) -> None:
     await serve_until(asyncio.Event(), Listener(app, NODE_ADDRESS, 0, listening=listening), stop_s=0)
 
 
-async def serve_figures(address: str, figures: CollectorRegistry) -> None:
-    """Those of a node, at its own address, as an agent has them in a cluster. Until cancelled."""
-    app = make_app(is_ready=lambda: True, metrics=figures)
-    listening = await _listen_at_last(address)
-    await serve_until(asyncio.Event(), Listener(app, address, AGENT_PORT, listening=listening), stop_s=0)
+async def serve_figures(figures: Mapping[str, CollectorRegistry]) -> None:
+    """Those of nodes, each at its own address, as an agent has them in a cluster. Until cancelled."""
+    pages = {address: make_app(is_ready=lambda: True, metrics=registry) for address, registry in figures.items()}
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        await pages[scope["server"][0]](scope, receive, send)
+
+    first, *others = [await _listen_at_last(address) for address in figures]
+    await serve_until(asyncio.Event(), Listener(app, "", AGENT_PORT, listening=first, others=others), stop_s=0)
 
 
 async def _listen_at_last(address: str) -> socket.socket:
@@ -50,7 +55,7 @@ async def _listen_at_last(address: str) -> socket.socket:
             return listen(address, AGENT_PORT)
         except InvalidRequest as error:
             if not has_been_said:
-                log.warning("figures of a node are not shown", error=str(error))
+                log.warning("figures of nodes are not shown", error=str(error))
             has_been_said = True
             await asyncio.sleep(LOOK_AGAIN_S)
 

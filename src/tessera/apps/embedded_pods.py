@@ -90,8 +90,8 @@ class EmbeddedPods:
         assert self._runtime is not None, "open comes first"
         fronts = ServiceFronts(self.services, self._recorder, self._runtime.refresh_names)
         own = [self._informer.run(), self._recorder.run(), self._loop.run(self._runtime)]
-        own += [self._watching.run(), fronts.run()]
-        own += [serve_figures(self.address_of_agent(name), node.figures.registry) for name, node in self._nodes.items()]
+        figures = {self.address_of_agent(name): node.figures.registry for name, node in self._nodes.items()}
+        own += [self._watching.run(), fronts.run(), serve_figures(figures)]
         return [*own, *self.machine.works(), *(work for node in self._nodes.values() for work in node.works())]
 
     def address_of_agent(self, node: str) -> str:

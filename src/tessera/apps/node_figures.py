@@ -42,9 +42,7 @@ class NodeFigures:
     def __init__(
         self, node: str, watch: Watch | None, state: NodeStanding, strays: Callable[[], int], *, legacy: bool = True
     ) -> None:
-        self._node = node
         self._watch = watch
-        self._state = state
         self._usage: dict[str, CardUsage] = {}
         self.registry = CollectorRegistry()
         self.registry.register(

@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -35,7 +35,7 @@ MOST_BYTES = 256 * 2**20
 
 
 class Listener(NamedTuple):
-    """Without `tls` plain HTTP. `listening` is a socket that was opened beforehand.
+    """Without `tls` plain HTTP. `listening` is a socket that was opened beforehand, and so are `others`.
 
     WebSockets are spoken only where they are asked for: nobody else loads them.
     """
@@ -45,6 +45,7 @@ class Listener(NamedTuple):
     port: int
     tls: ssl.SSLContext | None = None
     listening: socket.socket | None = None
+    others: Sequence[socket.socket] = ()
     web_sockets: bool = False
 
 
@@ -182,11 +183,11 @@ def set_at_signals(over: asyncio.Event) -> None:
 
 async def serve_until(over: asyncio.Event, *listeners: Listener, stop_s: int) -> None:
     """Answers under way when it is over are waited for so long."""
-    sockets = [listener.listening or listen(listener.host, listener.port) for listener in listeners]
+    sockets = [[listener.listening or listen(listener.host, listener.port), *listener.others] for listener in listeners]
     servers = [_Server(_config(listener, stop_s)) for listener in listeners]
     async with asyncio.TaskGroup() as tasks:
         for server, listening in zip(servers, sockets, strict=True):
-            tasks.create_task(server.serve(sockets=[listening]))
+            tasks.create_task(server.serve(sockets=listening))
         await over.wait()
         for server in servers:
             server.should_exit = True

@@ -36,7 +36,7 @@ CARD_TIME_SIZE = CARD_TIME.size + MOST_PROCESSES * SHARE_SIZE
 WINDOW_NS = 50_000_000
 RATE_WINDOWS = 4
 """How busy a card is, is told of the last 200 ms, as the simulated NVML does."""
-LOOK_AGAIN_S = 0.2
+LOOK_AGAIN_S = 0.5
 MOST_BYTES_OF_FAULTS = 1 << 12
 """At each look: who writes more is heard later."""
 MIB = 1 << 20
