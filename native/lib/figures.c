@@ -1,14 +1,20 @@
 /* What the processes of the container hold, by the slots of the region (region.c).
 
-   Whoever takes memory adds to its own slot first and sums up all slots then, so two that race never both get the last
-   bytes. What a process holds may be watched while it is compared with what the driver says of it (upkeep.c). */
+   Whoever wants memory asks first, in its own slot, and sums up then what all hold and ask for. So of two that race
+   never both get the last bytes. Nobody asks for what does not fit beside what is held, and nobody is refused for what
+   others only ask for: a request that is far too large takes nothing from one that fits.
+
+   What a process holds may be watched while it is compared with what the driver says of it (upkeep.c). */
 #define _GNU_SOURCE
 #include "tessera.h"
 
 #include <sched.h>
+#include <time.h>
 
 #define BURIAL_PERIOD_MS 100    /* for those who only look; whoever is refused always looks */
-#define RACERS_PATIENCE 32      /* how often others may step back before this process is refused */
+#define READINGS 64             /* of sums that others change meanwhile */
+#define RACING_TURNS 32         /* for others who ask at the same moment, and are done in less than a microsecond */
+#define PATIENT_TURNS 64        /* of a millisecond, for those who were put aside in the middle of it */
 
 static struct {
     _Atomic int is_on;
@@ -16,18 +22,31 @@ static struct {
     _Atomic uint64_t most;
 } watches[MOST_CARDS];
 
-static _Atomic uint64_t *own_bytes(int card) {
-    return card < REGION_CARDS ? &region_here.own->bytes[card] : &region_here.bytes_beyond[card - REGION_CARDS];
+static region_part_t *own_part(int card) {
+    return card < REGION_CARDS ? &region_here.own->parts[card] : &region_here.parts_beyond[card - REGION_CARDS];
 }
 
-static uint64_t sum_of(int card) {
-    uint64_t sum = 0;
+typedef struct {
+    uint64_t held, asked;
+} sum_t;
+
+/* In this order, because a request that is granted is held first and then no longer asked for. */
+static void count_in(sum_t *sum, const region_part_t *part) {
+    sum->asked += atomic_load(&part->asked);
+    sum->held += atomic_load(&part->bytes);
+}
+
+static sum_t sum_of(int card) {
+    sum_t sum = {0};
     uint32_t used = region_slot_count();
-    if (card >= REGION_CARDS)
-        return atomic_load(own_bytes(card));
+    if (card >= REGION_CARDS) {
+        count_in(&sum, own_part(card));
+        return sum;
+    }
     for (uint32_t slot = 0; slot < used; slot++)
-        sum += atomic_load(&region_here.file->slots[slot].bytes[card]);
-    return sum + atomic_load(&region_here.file->cards[card].unclaimed_bytes);
+        count_in(&sum, &region_here.file->slots[slot].parts[card]);
+    sum.held += atomic_load(&region_here.file->cards[card].unclaimed_bytes);
+    return sum;
 }
 
 /* ---- taking and giving back ----------------------------------------------------------------------------------- */
@@ -40,12 +59,13 @@ static void note(int card, uint64_t now) {
 }
 
 static void change(int card, uint64_t bytes) {
-    uint64_t now = atomic_fetch_add(own_bytes(card), bytes) + bytes;
+    uint64_t now = atomic_fetch_add(&own_part(card)->bytes, bytes) + bytes;
     if (atomic_load_explicit(&watches[card].is_on, memory_order_relaxed))
         note(card, now);
 }
 
 void region_add(int card, uint64_t bytes) {
+    atomic_fetch_add(&region_here.own->grants, 1);
     change(card, bytes);
 }
 
@@ -53,29 +73,57 @@ void region_give_back(int card, uint64_t bytes) {
     change(card, -bytes);
 }
 
-/* Others that announced at the same moment count too, so both may be over the cap and both step back. */
-static int announce(int card, uint64_t bytes, uint64_t cap, uint64_t *left) {
-    _Atomic uint64_t *announced = &region_here.own->announced_bytes;
-    atomic_fetch_add(announced, bytes);
-    region_add(card, bytes);
-    uint64_t sum = sum_of(card);
-    int is_within = sum <= cap;
-    if (is_within)
-        *left = cap - sum;
-    else
-        region_give_back(card, bytes);
-    atomic_fetch_sub(announced, bytes);
-    return is_within ? 0 : -1;
+/* Others who ask at the same moment count too, so both may be too many and both step back. */
+static int ask(int card, uint64_t bytes, uint64_t cap, uint64_t *left) {
+    _Atomic uint64_t *asked = &own_part(card)->asked;
+    atomic_fetch_add(asked, bytes);
+    sum_t sum = sum_of(card);
+    int is_granted = sum.held <= cap && sum.asked <= cap - sum.held;
+    if (is_granted) {
+        *left = cap - sum.held - sum.asked;
+        region_add(card, bytes);
+    }
+    atomic_fetch_sub(asked, bytes);
+    return is_granted ? 0 : -1;
 }
 
-/* Whether it would, if everybody who has announced something now stepped back. */
-static int may_fit(int card, uint64_t bytes, uint64_t cap) {
-    uint64_t announced = 0, sum;
+static uint64_t count_grants(void) {
+    uint64_t grants = 0;
     uint32_t used = region_slot_count();
-    for (uint32_t slot = 0; slot < used && card < REGION_CARDS; slot++)
-        announced += atomic_load(&region_here.file->slots[slot].announced_bytes);
-    sum = sum_of(card);
-    return sum <= announced || sum - announced <= cap - bytes;
+    for (uint32_t slot = 0; slot < used; slot++)
+        grants += atomic_load(&region_here.file->slots[slot].grants);
+    return grants;
+}
+
+/* Slots are read one after the other, so what one gave back and another got meanwhile may have been counted twice. A sum
+   that is too large is believed when nobody got anything while it was made. */
+static int fits(int card, uint64_t bytes, uint64_t cap) {
+    for (int reading = 0; reading < READINGS; reading++) {
+        uint64_t grants = count_grants();
+        if (sum_of(card).held <= cap - bytes)
+            return 1;
+        if (count_grants() == grants)
+            return 0;
+    }
+    return 0;
+}
+
+static void give_way(int turn) {
+    struct timespec pause = {.tv_nsec = 1000000};
+    if (turn < RACING_TURNS)
+        sched_yield();
+    else
+        nanosleep(&pause, NULL);
+}
+
+/* With the lock, so all others who could not decide a race wait, and one of them goes on. */
+static int ask_until_decided(int card, uint64_t bytes, uint64_t cap, uint64_t *left) {
+    for (int turn = 0; turn < RACING_TURNS + PATIENT_TURNS && fits(card, bytes, cap); turn++) {
+        if (ask(card, bytes, cap, left) == 0)
+            return 0;
+        give_way(turn);
+    }
+    return -1;
 }
 
 /* What nobody gives back by itself: the dead's, and what is noted for others who may be gone. */
@@ -85,24 +133,17 @@ static int has_leftovers(int card) {
     return region_has_dead(card) || atomic_load(&region_here.file->cards[card].unclaimed_bytes) != 0;
 }
 
-/* The lock is needed for what others leave or hold for a moment alone. Whoever is refused for what the living hold asks
-   nobody for it, and waits for nobody who was stopped with it. */
+/* Whoever is refused for what the living hold needs no lock, and waits for nobody who was stopped with it. */
 int region_reserve(int card, uint64_t bytes, uint64_t cap, uint64_t *left) {
     if (bytes > cap)
         return -1;
-    if (announce(card, bytes, cap, left) == 0)
+    int is_fitting = fits(card, bytes, cap);
+    if (is_fitting && ask(card, bytes, cap, left) == 0)
         return 0;
-    if ((!may_fit(card, bytes, cap) && !has_leftovers(card)) || region_lock())
+    if ((!is_fitting && !has_leftovers(card)) || region_lock())
         return -1;
     bury_the_dead();
-    int result = -1;
-    for (int turn = 0; result == -1 && turn < RACERS_PATIENCE; turn++) {
-        result = announce(card, bytes, cap, left);
-        if (result == -1 && !may_fit(card, bytes, cap))
-            break;
-        if (result == -1)
-            sched_yield();
-    }
+    int result = ask_until_decided(card, bytes, cap, left);
     region_unlock();
     return result;
 }
@@ -122,20 +163,20 @@ static void bury_if_due(void) {
 
 uint64_t region_used(int card) {
     bury_if_due();
-    return sum_of(card);
+    return sum_of(card).held;
 }
 
 /* Nobody is refused for what the dead hold. */
 int region_is_over(int card, uint64_t cap) {
-    if (sum_of(card) > cap && has_leftovers(card) && region_lock() == 0) {
+    if (sum_of(card).held > cap && has_leftovers(card) && region_lock() == 0) {
         bury_the_dead();
         region_unlock();
     }
-    return sum_of(card) > cap;
+    return sum_of(card).held > cap;
 }
 
 static uint64_t held_in(const region_slot_t *slot, int card) {
-    return card == NO_CARD || card >= REGION_CARDS ? 0 : atomic_load(&slot->bytes[card]);
+    return card == NO_CARD || card >= REGION_CARDS ? 0 : atomic_load(&slot->parts[card].bytes);
 }
 
 int region_holders(int card, int beside, holder_t *holders, int room) {
@@ -168,11 +209,11 @@ void region_watch(int card) {
     atomic_store(&watches[card].changes, 0);
     atomic_store(&watches[card].most, 0);
     atomic_store(&watches[card].is_on, 1);
-    note(card, atomic_load(own_bytes(card)));
+    note(card, atomic_load(&own_part(card)->bytes));
 }
 
 watched_t region_stop_watching(int card) {
-    uint64_t now = atomic_load(own_bytes(card));
+    uint64_t now = atomic_load(&own_part(card)->bytes);
     note(card, now);
     atomic_store(&watches[card].is_on, 0);
     return (watched_t){now, atomic_load(&watches[card].most), atomic_load(&watches[card].changes) > 2};

@@ -53,7 +53,7 @@ typedef nvmlReturn_t list_t(nvmlDevice_t device, unsigned int *count, nvmlProces
 static int list_processes(list_t *list, nvmlDevice_t device, int card) {
     uint32_t used = region_slot_count();
     for (uint32_t slot = 0; slot < used && card < REGION_CARDS; slot++)
-        processes.held_before[slot] = atomic_load(&region_here.file->slots[slot].bytes[card]);
+        processes.held_before[slot] = atomic_load(&region_here.file->slots[slot].parts[card].bytes);
     processes.count = MOST_PROCESSES;
     return list(device, &processes.count, processes.rows) == NVML_SUCCESS ? 0 : -1;
 }
@@ -65,7 +65,7 @@ static uint64_t count_unclaimed(int card) {
     for (uint32_t slot = 0; slot < used && card < REGION_CARDS; slot++) {
         const region_slot_t *other = &region_here.file->slots[slot];
         uint64_t pid = atomic_load(&other->host_pid) ? atomic_load(&other->host_pid) : atomic_load(&other->pid);
-        uint64_t before = processes.held_before[slot], after = atomic_load(&other->bytes[card]);
+        uint64_t before = processes.held_before[slot], after = atomic_load(&other->parts[card].bytes);
         uint64_t held = before > after ? before : after;
         if (other != region_here.own && pid && held && find_process(pid, &has) == 0 && has > held)
             sum += has - held;

@@ -77,9 +77,10 @@ void region_end_measuring(void) {
 /* ---- slots ---------------------------------------------------------------------------------------------------- */
 
 static void empty(region_slot_t *slot) {
-    for (int card = 0; card < REGION_CARDS; card++)
-        atomic_store(&slot->bytes[card], 0);
-    atomic_store(&slot->announced_bytes, 0);
+    for (int card = 0; card < REGION_CARDS; card++) {
+        atomic_store(&slot->parts[card].asked, 0);
+        atomic_store(&slot->parts[card].bytes, 0);
+    }
     atomic_store(&slot->host_pid, 0);
     atomic_store(&slot->pid, 0);
 }
@@ -96,7 +97,7 @@ int region_slot_is_alive(int slot) {
 int region_has_dead(int card) {
     int used = (int)region_slot_count();
     for (int slot = 0; slot < used; slot++)
-        if (atomic_load(&region_here.file->slots[slot].bytes[card]) && !region_slot_is_alive(slot))
+        if (atomic_load(&region_here.file->slots[slot].parts[card].bytes) && !region_slot_is_alive(slot))
             return 1;
     return 0;
 }
@@ -105,7 +106,7 @@ int region_has_dead(int card) {
 static void forget_unclaimed(int card, int used) {
     for (int slot = 0; slot < used; slot++) {
         const region_slot_t *one = &region_here.file->slots[slot];
-        if (one != region_here.own && atomic_load(&one->bytes[card]))
+        if (one != region_here.own && atomic_load(&one->parts[card].bytes))
             return;
     }
     atomic_store(&region_here.file->cards[card].unclaimed_bytes, 0);

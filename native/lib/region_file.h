@@ -11,17 +11,22 @@
 #include <stdint.h>
 
 #define REGION_MAGIC 0x41524553u
-#define REGION_VERSION 2
+#define REGION_VERSION 3
 #define REGION_CARDS 32
 #define REGION_SLOTS 1024
 #define REGION_UUID 48
 
 typedef struct {
+    _Atomic uint64_t bytes;             /* of the card's memory, that the process was granted */
+    _Atomic uint64_t asked;             /* that it counts on top of what all hold, to see whether it fits */
+} region_part_t;
+
+typedef struct {
     _Atomic uint64_t pid;               /* as the process itself knows it; written last, cleared last: 0 is free */
     _Atomic uint64_t host_pid;          /* as the node's agent knows it; 0 where it was not told */
-    _Atomic uint64_t announced_bytes;   /* of what it holds, that it may not get and then gives back at once */
+    _Atomic uint64_t grants;            /* how often it got more of some card; counted before it holds it */
     uint64_t spare[5];
-    _Atomic uint64_t bytes[REGION_CARDS];       /* of each card's memory */
+    region_part_t parts[REGION_CARDS];  /* of each card */
 } region_slot_t;
 
 typedef struct {
@@ -45,7 +50,7 @@ typedef struct {
     region_slot_t slots[REGION_SLOTS];
 } region_file_t;
 
-_Static_assert(sizeof(region_slot_t) == 320 && sizeof(region_card_t) == 128, "the agent reads it");
-_Static_assert(sizeof(region_file_t) == 64 + REGION_CARDS * 128 + REGION_SLOTS * 320, "the agent reads it");
+_Static_assert(sizeof(region_slot_t) == 576 && sizeof(region_card_t) == 128, "the agent reads it");
+_Static_assert(sizeof(region_file_t) == 64 + REGION_CARDS * 128 + REGION_SLOTS * 576, "the agent reads it");
 
 #endif

@@ -123,7 +123,7 @@ typedef struct {
     region_file_t *file;
     region_slot_t *own;
     region_card_t beyond[CARDS_BEYOND];
-    _Atomic uint64_t bytes_beyond[CARDS_BEYOND];
+    region_part_t parts_beyond[CARDS_BEYOND];
 } region_here_t;
 extern region_here_t region_here;
 
@@ -166,8 +166,7 @@ uint64_t ask_host_pid(int patience_ms);
 /* ---- figures.c: what the processes of the container hold ---- */
 
 /* Charge `bytes` to this process, if all processes together stay within `cap`. Returns 0 and what is left then, or -1
-   with nothing charged. Announces first and counts then, so two that race never both get the last bytes. No lock unless
-   refused. */
+   with nothing charged. No lock, except where the dead hold something or two ask at the same moment. */
 int region_reserve(int card, uint64_t bytes, uint64_t cap, uint64_t *left);
 
 /* Charge or give back without asking, for what the driver has already done. */

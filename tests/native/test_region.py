@@ -260,6 +260,20 @@ print([(cuda.take(3_000 * MIB)[0], cuda.free_mib() > 0) for _ in range(5)], flus
     assert said.strip() == str([(OUT_OF_MEMORY, True)] * 5)
 
 
+def test_what_fits_is_granted_whoever_is_refused_at_the_same_moment(container):
+    """Two ask for too much without end, beside one after the other whose small requests fit."""
+    container.limit(12_000)
+    with ExitStack() as stack:
+        greedy = [stack.enter_context(container.taker("churn", 11_900)) for _ in range(2)]
+        stack.callback(end, greedy)
+        while container.machine.held_mib() < len(greedy) * CONTEXT_MIB:
+            assert [program.poll() for program in greedy] == [None, None]
+        for _ in range(100):
+            with container.taker("lap", 2) as modest:
+                said, _ = modest.communicate(timeout=PATIENCE_S)
+            assert said.strip().isdigit(), said
+
+
 def test_two_hundred_processes_at_once_all_get_their_part(container):
     machine = container.machine
     write_cards(machine.directory, simulate("here", parse_plan("4xT4"), load_catalogue()).devices, context_mib=2)
@@ -319,4 +333,4 @@ def test_without_a_place_of_our_own_the_one_of_hami_is_used(container):
     with container.machine.execute([str(TAKER), "dlsym", "fill", "50"], **environment) as program:
         assert program.communicate(timeout=PATIENCE_S)[0] == f"{ROOM_MIB}\n"
     assert not cache.exists(), "its own format is not ours"
-    assert cache.with_name("uid_main.cache.tessera-2").exists()
+    assert cache.with_name("uid_main.cache.tessera-3").exists()

@@ -18,11 +18,11 @@ from tessera.errors import InvalidRegion
 from tessera.file_locks import is_locked
 from tessera.files import opened_with_care
 
-MAGIC, VERSION = 0x41524553, 2
+MAGIC, VERSION = 0x41524553, 3
 MOST_CARDS, MOST_SLOTS = 32, 1024
 HEAD = struct.Struct("=III52x")
 CARD = struct.Struct("=48s8Q16x")
-SLOT = struct.Struct("=QQ48x32Q")
+SLOT = struct.Struct("=QQ48x" + MOST_CARDS * "Q8x")
 FIRST_SLOT = HEAD.size + MOST_CARDS * CARD.size
 SIZE = FIRST_SLOT + MOST_SLOTS * SLOT.size
 FIRST_SLOT_LOCK = 1

@@ -146,4 +146,4 @@ def test_figures_beyond_all_bounds_are_told_as_what_others_can_count(region: Pat
 
 
 def test_the_sizes_are_those_of_the_library():
-    assert (regions.HEAD.size, regions.CARD.size, regions.SLOT.size) == (64, 128, 320)
+    assert (regions.HEAD.size, regions.CARD.size, regions.SLOT.size) == (64, 128, 576)
