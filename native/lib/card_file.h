@@ -37,7 +37,7 @@ typedef struct {
     _Atomic uint64_t tenant;            /* its place, and one; 0: free */
     _Atomic uint64_t in_flight_ns;      /* what it has launched and the card has not done */
     _Atomic uint64_t stamped_ns;        /* when it said so */
-    uint64_t spare;
+    _Atomic uint64_t demand_ppm;        /* how much of the card it would keep busy, were it alone */
 } card_member_t;
 
 typedef struct {

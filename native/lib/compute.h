@@ -83,6 +83,10 @@ uint32_t tenant_count(const card_file_t *file);
 int64_t tenant_under_way(const card_file_t *file, const card_tenant_t *tenant, int64_t t);
 int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t);
 
+/* How much of the card this process would keep busy; and all processes of the tenant together. */
+void tenant_say_demand(tenancy_t *tenancy, double demand);
+double tenant_demand(const tenancy_t *tenancy, int64_t t);
+
 /* Whether others use the card at the same time, outside turns, so that elapsed time is not this tenant's alone. */
 int tenant_is_disturbed(const tenancy_t *tenancy, int64_t t);
 
@@ -153,6 +157,7 @@ typedef struct {
     part_t parts[MOST_PARTS];
     int part_count;
     uint8_t is_measured, is_first, is_sampled;  /* has events; has a launch of unknown cost; was held back before */
+    uint8_t has_company;        /* the tenant had work on other streams or in other processes at the same time */
 } segment_t;
 
 /* An event behind launches that no segment has. */
@@ -184,6 +189,7 @@ typedef struct lane {
     unsigned int newest_mark, oldest_mark;
     int is_launching;           /* a launch is on its way that its own thread closes the segment after */
     int64_t left_ns, until_ns;  /* the open segment takes launches as long as both last */
+    int64_t in_flight_ns;       /* what the gate has under way here */
     int64_t used_ns;            /* last, for finding one to give to another stream */
 } lane_t;
 
@@ -345,8 +351,8 @@ void gate_was_blocked(int64_t ns);
 void demand_weigh(gate_t *gate, int64_t t);
 void demand_skip_to(int64_t t);
 
-/* How long the calling thread has waited for the card since it was last asked this. */
-int64_t demand_waited(int64_t t);
+/* How long the calling thread has waited for the card, and since when that is counted; from now on it is anew. */
+int64_t demand_waited(int64_t t, int64_t *since);
 
 /* A tenant above this could fill the card. */
 #define HEAVY 0.65

@@ -3,9 +3,12 @@
 
 #define WINDOW_NS (50 * MILLISECOND)
 
-/* Since when the calling thread was about its own things, and what it waited of that time for the card. */
+/* Since when the calling thread was about its own things, and what it waited of that time for the card; and the same of
+   a whole window. */
 static __thread struct {
     int64_t marked_ns, blocked_ns;
+    int64_t window_ns;
+    double window_host, window_blocked;
 } self;
 
 void gate_pay(gate_t *gate, int64_t ns) {
@@ -30,19 +33,38 @@ static double demand_in_window(const gate_t *gate, int64_t t) {
     return at_most < even ? at_most : even;
 }
 
-void demand_weigh(gate_t *gate, int64_t t) {
-    if (self.marked_ns && t - self.marked_ns < WINDOW_NS) {
-        int64_t own = t - self.marked_ns - self.blocked_ns;
-        gate->window_host += own > 0 ? (double)own : 0;
-        gate->window_blocked += (double)self.blocked_ns;
-    }
+void demand_skip_to(int64_t t) {
     self.blocked_ns = 0;
     self.marked_ns = t;
+}
+
+/* Threads do their own things at the same time, so that of them counts which takes the longest. */
+static void weigh_own_time(gate_t *gate, int64_t t) {
+    if (self.window_ns != gate->window_ns) {
+        self.window_ns = gate->window_ns;
+        self.window_host = self.window_blocked = 0;
+    }
+    if (self.marked_ns && t - self.marked_ns < WINDOW_NS) {
+        int64_t from = self.marked_ns > gate->window_ns ? self.marked_ns : gate->window_ns;
+        int64_t blocked = self.blocked_ns < t - from ? self.blocked_ns : t - from;
+        self.window_host += (double)(t - from - blocked);
+        self.window_blocked += (double)blocked;
+    }
+    if (self.window_host + self.window_blocked > gate->window_host + gate->window_blocked) {
+        gate->window_host = self.window_host;
+        gate->window_blocked = self.window_blocked;
+    }
+    demand_skip_to(t);
+}
+
+void demand_weigh(gate_t *gate, int64_t t) {
+    weigh_own_time(gate, t);
     if (t - gate->window_ns < WINDOW_NS)
         return;
     if (gate->window_cost > 0) {
         double demand = demand_in_window(gate, t);
         gate->demand = t - gate->window_ns < 2 * WINDOW_NS ? (gate->demand + demand) / 2 : demand;
+        tenant_say_demand(&gate->tenancy, gate->demand);
     }
     if (gate->window_cost > 0 && gate->demand > HEAVY)
         atomic_store(&gate->tenancy.own->heavy_ns, (uint64_t)t);
@@ -51,13 +73,9 @@ void demand_weigh(gate_t *gate, int64_t t) {
     gate_rest(gate, t);
 }
 
-void demand_skip_to(int64_t t) {
-    self.marked_ns = t;
-}
-
-int64_t demand_waited(int64_t t) {
+int64_t demand_waited(int64_t t, int64_t *since) {
     int64_t waited = self.blocked_ns;
-    self.blocked_ns = 0;
-    self.marked_ns = t;
+    *since = self.marked_ns;
+    demand_skip_to(t);
     return waited;
 }

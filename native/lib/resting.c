@@ -12,7 +12,8 @@
 #define LONG_REST_MS 450
 #define LOOK_MS 8
 #define WORST_LAG_NS (1.0 * (double)MILLISECOND)
-#define WORST_WAIT_NS (2 * MILLISECOND)         /* of a thread for the card, from look to look */
+#define WORST_WAIT_NS (2 * MILLISECOND)         /* of a thread for the card, since it last looked */
+#define WORST_WAIT_PERCENT 25
 #define MARGIN 1.25
 #define LONGEST_ACCOUNT_NS (100 * MILLISECOND)
 
@@ -75,7 +76,7 @@ static int can_rest(gate_t *gate, int64_t t) {
         return atomic_load(&tenancy->own->priority) == 0 && !tenant_goes_first(tenancy, t);
     if (gate->demand == 0 || gate->demand > HEAVY || atomic_load(&tenancy->own->budget_ns) < 0)
         return 0;
-    int is_modest = gate->demand * MARGIN * 100 < gate->share;
+    int is_modest = tenant_demand(tenancy, t) * MARGIN * 100 < gate->share;
     return gate->is_generous ? is_modest || !tenant_has_rivals(tenancy, t)
                              : is_modest && !tenant_is_disturbed(tenancy, t);
 }
@@ -101,7 +102,7 @@ void gate_begin_anew(gate_t *gate, int64_t t) {
     gate->scout_ns = 0;
     gate->demand = gate->window_cost = gate->window_host = gate->window_blocked = 0;
     gate->window_ns = t;
-    demand_waited(t);
+    demand_skip_to(t);
 }
 
 static void end_rest(gate_t *gate, int64_t t) {
@@ -116,15 +117,19 @@ static void end_rest(gate_t *gate, int64_t t) {
 /* Returns whether the rest goes on. */
 static int look(lane_t *lane, uint64_t now, int is_known) {
     gate_t *gate = lane->gate;
-    int64_t t = now_ns(), waited = demand_waited(t);
+    int64_t t = now_ns(), since = t, waited = demand_waited(t, &since);
     int is_strict = gate->share && !gate->is_generous;
+    int waits = is_strict && waited > WORST_WAIT_NS && waited * 100 > (t - since) * WORST_WAIT_PERCENT;
     capture_guard_t guard = captures_guard();
     gate_refresh(gate, t);
-    int is_late = is_strict && (gate->rest_left_ns < 0 || waited > WORST_WAIT_NS || lags_behind(gate));
-    int goes_on = is_known && !is_late && can_rest(gate, t) && (gate->share == 0 || now < gate->rest_until_ms);
+    tenant_in_flight(&gate->tenancy, 0, t);
+    int is_late = is_strict && (gate->rest_left_ns < 0 || lags_behind(gate));
+    int goes_on = is_known && !is_late && !waits && can_rest(gate, t) && (gate->share == 0 || now < gate->rest_until_ms);
     int has_room = is_strict && lane_has_room(lane, 0);
     if (is_late && has_room)
         call_to_account(lane, t);
+    else if (waits && gate->scout_ns)   /* it did not at the last look, so its kernels have become longer */
+        budget_pay(&gate->tenancy, waited, gate->is_generous);
     if (!goes_on)
         end_rest(gate, t);
     else if (has_room)

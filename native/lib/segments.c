@@ -2,7 +2,8 @@
 
    Elapsed time is the card's time as long as the stream had work waiting at both ends of the segment. A stream that is
    fed launch by launch has gaps, which are not paid: then launches count with what they are known to take. The same is
-   so while other tenants use the card beside this one, because their time is in the elapsed time too. */
+   so while other tenants use the card beside this one, because their time is in the elapsed time too. Time that streams
+   and processes of one tenant use together is paid once, and says of a single launch only that it took no longer. */
 #define _GNU_SOURCE
 #include "compute.h"
 
@@ -30,6 +31,12 @@ static int has_events(segment_t *segment) {
            (segment->end || real.cuEventCreate(&segment->end, 0) == CUDA_SUCCESS);
 }
 
+static uint8_t has_company(const lane_t *lane, int64_t t) {
+    const tenancy_t *tenancy = &lane->gate->tenancy;
+    int64_t own = (int64_t)atomic_load(&tenancy->self->in_flight_ns);
+    return lane->gate->in_flight_ns > lane->in_flight_ns || tenant_under_way(tenancy->file, tenancy->own, t) > own;
+}
+
 void segment_open(lane_t *lane, int64_t t, int64_t room_ns) {
     segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
     lane->is_open = 1;
@@ -42,6 +49,7 @@ void segment_open(lane_t *lane, int64_t t, int64_t room_ns) {
     segment->part_count = 0;
     segment->is_first = 0;
     segment->is_sampled = 0;
+    segment->has_company = has_company(lane, t);
     segment->is_measured = has_events(segment) && real.cuEventRecord(segment->begin, lane->stream) == CUDA_SUCCESS;
     segment->opened_ns = t;
     segment->opened_by_ns = now_ns();
@@ -62,15 +70,21 @@ void segment_add(lane_t *lane, cost_t *cost, int64_t t) {
     lane->pending++;
     lane->left_ns -= ns;
     lane->used_ns = t;
+    lane->in_flight_ns += ns;
     lane->gate->in_flight_ns += ns;
     lane->gate->launched_ns = t;
+}
+
+static void leave_flight(lane_t *lane, const segment_t *segment) {
+    lane->pending -= segment->launches + segment->passed;
+    lane->in_flight_ns -= segment->expected_ns;
+    lane->gate->in_flight_ns -= segment->expected_ns;
 }
 
 void segment_write_off(lane_t *lane, segment_t *segment) {
     for (int one = 0; one < segment->part_count; one++)
         segment->parts[one].cost->is_awaited = 0;
-    lane->pending -= segment->launches + segment->passed;
-    lane->gate->in_flight_ns -= segment->expected_ns;
+    leave_flight(lane, segment);
     gate_pay(lane->gate, segment->expected_ns);
 }
 
@@ -95,6 +109,7 @@ void segment_close(lane_t *lane, int64_t t) {
         return;
     }
     segment->closed_ns = t;
+    segment->has_company |= has_company(lane, t);
     segment->closed_by_ns = now_ns();
     segment->is_sampled = (uint8_t)sample_end(lane);
     lane->head++;
@@ -138,16 +153,18 @@ static void learn(segment_t *segment, double measured, int is_disturbed) {
         costs_learn(segment->parts, segment->part_count, measured / (double)segment->expected_ns, is_disturbed);
 }
 
+static double within(double ns, double least, double most) {
+    return ns < least ? least : ns > most ? most : ns;
+}
+
 /* A stream with gaps: from the end of the segment on the card was busy until the last launch was done, and before that
-   with whatever did not fit in there. */
+   with whatever did not fit in there. With company all that may have been others' work, so it did not take its part. */
 static double cost_with_gaps(gate_t *gate, const segment_t *segment, double elapsed, double end) {
-    double rest = end - (double)segment->closed_by_ns, busy = 0;
-    rest = rest < 0 ? 0 : rest < elapsed ? rest : elapsed;
-    if (rest > 0)
-        busy = (double)budget_unpaid(&gate->tenancy, (int64_t)(end - rest), (int64_t)end);
-    double before = (double)segment->expected_ns - rest;
-    before = before < elapsed - rest ? before : elapsed - rest;
-    return busy + (before > 0 ? before : 0);
+    double rest = within(end - (double)segment->closed_by_ns, 0, elapsed);
+    double before = within((double)segment->expected_ns - (segment->has_company ? 0 : rest), 0, elapsed - rest);
+    double counted = segment->has_company ? rest + before : rest;
+    double busy = counted > 0 ? (double)budget_unpaid(&gate->tenancy, (int64_t)(end - counted), (int64_t)end) : 0;
+    return busy + rest + before - counted;
 }
 
 /* What the segment has cost, and what its launches are held to take from now on. */
@@ -155,17 +172,17 @@ static double judge(gate_t *gate, segment_t *segment, double elapsed, double end
     double begin = end - elapsed, expected = (double)segment->expected_ns;
     double late_begin = begin - (double)segment->opened_by_ns, late_end = end - (double)segment->closed_by_ns;
     int is_backlogged = late_begin > BACKLOG_NS && late_end > BACKLOG_NS;
-    if (segment->is_sampled && !(is_disturbed && elapsed > 2 * expected)) {
-        learn(segment, elapsed, 0);
+    if (segment->is_sampled && elapsed <= 2 * expected) {
+        learn(segment, elapsed, segment->has_company);
         return elapsed;
     }
     if (segment->is_first || (!is_disturbed && is_backlogged)) {
-        learn(segment, elapsed, is_disturbed);
+        learn(segment, elapsed, is_disturbed || segment->has_company);
         return (double)budget_unpaid(&gate->tenancy, (int64_t)begin, (int64_t)end);
     }
     if (is_disturbed ? is_backlogged : elapsed < expected)
         learn(segment, elapsed, 1);
-    else if (!is_disturbed && late_end > expected)      /* so long at least it took after the last launch */
+    else if (!is_disturbed && !segment->has_company && late_end > expected)     /* so long at least it took */
         learn(segment, late_end < elapsed ? late_end : elapsed, 0);
     gate->wants_sample = 1;
     if (is_disturbed)
@@ -184,8 +201,7 @@ static void settle(lane_t *lane, segment_t *segment, int64_t t) {
     double end = place_on_timeline(lane->timeline, segment, elapsed, t);
     int is_disturbed = tenant_is_disturbed(&gate->tenancy, t);
     double cost = judge(gate, segment, elapsed, end, is_disturbed);
-    lane->pending -= segment->launches + segment->passed;
-    gate->in_flight_ns -= segment->expected_ns;
+    leave_flight(lane, segment);
     gate->done_ns = (int64_t)end;
     gate_pay(gate, (int64_t)cost);
 }

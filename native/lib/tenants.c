@@ -75,6 +75,7 @@ static int take_member(tenancy_t *tenancy, int place) {
         if (tenancy->shared.descriptor != -1 && shared_keep(&tenancy->shared, MEMBER_BYTE(member)))
             continue;
         atomic_store(&one->in_flight_ns, 0);
+        atomic_store(&one->demand_ppm, 0);
         atomic_store(&one->tenant, (uint64_t)place + 1);
         if (member_count(tenancy->file) <= member)
             atomic_store(&tenancy->file->members_used, member + 1);
@@ -228,15 +229,30 @@ int tenant_goes_first(const tenancy_t *tenancy, int64_t t) {
     return 0;
 }
 
+/* ---- members -------------------------------------------------------------------------------------------------- */
+
+#define FOR_MEMBERS(file, owner, one)                                                                                  \
+    for (const card_member_t *one = (file)->members, *last_ = one + member_count(file); one < last_; one++)            \
+        if (atomic_load(&one->tenant) == (uint64_t)((owner) - (file)->tenants) + 1)
+
 int64_t tenant_under_way(const card_file_t *file, const card_tenant_t *tenant, int64_t t) {
-    uint64_t place = (uint64_t)(tenant - file->tenants) + 1, sum = 0;
-    uint32_t used = member_count(file);
-    for (uint32_t member = 0; member < used; member++) {
-        const card_member_t *one = &file->members[member];
-        if (atomic_load(&one->tenant) == place && stamp_is_recent(&one->stamped_ns, t, MEMBER_NS))
+    uint64_t sum = 0;
+    FOR_MEMBERS(file, tenant, one)
+        if (stamp_is_recent(&one->stamped_ns, t, MEMBER_NS))
             sum += atomic_load(&one->in_flight_ns);
-    }
     return (int64_t)sum;
+}
+
+void tenant_say_demand(tenancy_t *tenancy, double demand) {
+    atomic_store(&tenancy->self->demand_ppm, (uint64_t)(demand * 1e6));
+}
+
+double tenant_demand(const tenancy_t *tenancy, int64_t t) {
+    uint64_t sum = 0;
+    FOR_MEMBERS(tenancy->file, tenancy->own, one)
+        if (stamp_is_recent(&one->stamped_ns, t, SHARING_NS))
+            sum += atomic_load(&one->demand_ppm);
+    return (double)sum / 1e6;
 }
 
 int64_t tenant_in_flight(tenancy_t *tenancy, int64_t own_ns, int64_t t) {

@@ -6,8 +6,8 @@
    one line of JSON what it got: how many were done, the time that they asked for, and how many were done in each tenth
    of a second.
 
-   MODE  kernel, ex (cuLaunchKernelEx), coop (cooperative), graph (a graph of four kernels), streams2 (two streams in
-         turn), copy (a copy to the card of as long as the kernel), sync (wait after each) */
+   MODE  kernel, ex (cuLaunchKernelEx), coop (cooperative), graph (a graph of four kernels), streams2, streams8,
+         streams64 (so many streams in turn), copy (a copy to the card of as long as the kernel), sync (wait after each) */
 #include "driver.h"
 
 #include <stdio.h>
@@ -20,10 +20,11 @@
 #define KERNELS_IN_GRAPH 4
 #define COPY_BYTES_PER_US 50000
 #define NON_BLOCKING 1
+#define MOST_STREAMS 64
 
 static struct {
     uint64_t ns;
-    void *kernel, *streams[2], *graph, *host;
+    void *kernel, *streams[MOST_STREAMS], *graph, *host;
     pointer_t card;
     size_t copy_bytes;
 } work;
@@ -64,6 +65,8 @@ static const struct {
     {"coop", launch_cooperative, 1, 1},
     {"graph", launch_graph, 1, KERNELS_IN_GRAPH},
     {"streams2", launch, 2, 1},
+    {"streams8", launch, 8, 1},
+    {"streams64", launch, MOST_STREAMS, 1},
     {"copy", copy, 1, 0},
     {"sync", launch, 1, 1},
 };
@@ -95,7 +98,7 @@ static void prepare(uint64_t ns, int mode) {
     enter_context();
     work.ns = ns;
     work.kernel = find_kernel("spin");
-    for (int stream = 0; stream < 2; stream++)
+    for (int stream = 0; stream < modes[mode].streams; stream++)
         MUST(cuda.cuStreamCreate(&work.streams[stream], NON_BLOCKING));
     if (modes[mode].step == copy)
         prepare_copy();

@@ -22,6 +22,37 @@ def test_every_way_to_launch_is_kept_to_the_share(tenant: Tenant, mode: str):
     assert 12 < report.percent() < 28
 
 
+@pytest.mark.parametrize(("microseconds", "threads", "batch", "think_us"), [(3_000, 2, 1, 5_000), (200, 4, 1, 600)])
+def test_threads_that_are_each_below_the_share_together_get_no_more(
+    tenant: Tenant, microseconds: int, threads: int, batch: int, think_us: int
+):
+    tenant.limit(50)
+    report = report_of(tenant.crowd(2.2, microseconds, threads, batch, think_us))
+    assert 30 < report.whole_percent < 53
+
+
+def test_processes_that_are_each_below_the_share_together_get_no_more(tenant: Tenant):
+    """What the card takes to change from one process to the other is their time too."""
+    tenant.limit(50)
+    programs = [tenant.crowd(2.2, 1_000, 1, think_us=2_000) for _ in range(2)]
+    longest_ns = max(report_of(program).wall_ns for program in programs)
+    assert tenant.told().gpu_ns < 0.53 * longest_ns
+
+
+@pytest.mark.parametrize(("threads", "batch"), [(8, 1), (64, 4), (64, 64)])
+def test_time_that_streams_use_together_is_paid_once(tenant: Tenant, threads: int, batch: int):
+    tenant.limit(50)
+    report = report_of(tenant.crowd(2.2, 20, threads, batch))
+    assert tenant.told().gpu_ns == pytest.approx(report.gpu_ns, rel=0.08)
+    assert report.whole_percent < 53
+
+
+def test_threads_with_less_than_the_share_pay_for_no_more_than_they_use(tenant: Tenant):
+    tenant.limit(25)
+    report = report_of(tenant.crowd(2.2, 50, 4, think_us=900))
+    assert tenant.told().gpu_ns < 1.15 * report.gpu_ns
+
+
 @pytest.mark.parametrize("share", [50, 75])
 def test_a_larger_share_is_given_and_not_more(tenant: Tenant, share: int):
     tenant.limit(share)

@@ -30,6 +30,11 @@ class Report(msgspec.Struct, frozen=True):
         counted = self.windows[windows]
         return 100 * sum(counted) * (self.gpu_ns / max(1, self.steps)) / (len(counted) * WINDOW_NS)
 
+    @property
+    def whole_percent(self) -> float:
+        """Of the card's time, from its beginning to its end."""
+        return 100 * self.gpu_ns / self.wall_ns
+
 
 class Tenant(NamedTuple):
     """A container with a share of the machine's first card, which it may have in common with others."""
@@ -62,6 +67,13 @@ class Tenant(NamedTuple):
     ) -> subprocess.Popen[str]:
         command = [str(WORKER), str(seconds), str(int(microseconds * 1000)), str(depth), mode]
         return self.machine.execute(command, **self.environment | dict(environment))
+
+    def crowd(
+        self, seconds: float, microseconds: float, threads: int, batch: int = 1, think_us: float = 0
+    ) -> subprocess.Popen[str]:
+        """Threads that each launch a batch, wait for it and think."""
+        words = (seconds, int(microseconds * 1000), threads, batch, int(think_us * 1000))
+        return self.machine.execute([str(WORKER.with_name("crowd")), *map(str, words)], **self.environment)
 
     def start(self, script: str, **environment: str) -> subprocess.Popen[str]:
         return self.machine.start(f"from tests.native.launching import *\n{script}", **self.environment | environment)
