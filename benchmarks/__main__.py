@@ -23,6 +23,7 @@ ALL = (
     "mpijob_sdk",
     "native_memory",
     "native_launch",
+    "native_share",
     "tensors",
     "tensors_shared",
 )

@@ -180,7 +180,8 @@ static double judge(gate_t *gate, segment_t *segment, double elapsed, double end
         learn(segment, elapsed, is_disturbed || segment->has_company);
         return (double)budget_unpaid(&gate->tenancy, (int64_t)begin, (int64_t)end);
     }
-    if (is_disturbed ? is_backlogged : elapsed < expected)
+    int is_bounded = elapsed < expected && (!is_disturbed || segment->part_count == 1);
+    if (is_bounded || (is_disturbed && is_backlogged))
         learn(segment, elapsed, 1);
     else if (!is_disturbed && !segment->has_company && late_end > expected)     /* so long at least it took */
         learn(segment, late_end < elapsed ? late_end : elapsed, 0);

@@ -76,6 +76,16 @@ def test_a_tenant_of_small_kernels_is_not_made_to_wait_for_turns(tenant: Tenant,
     assert got[1] > 2
 
 
+def test_tenants_that_wait_for_their_kernels_are_not_charged_for_each_other(tenant: Tenant, neighbour: Tenant):
+    """But for the card's changes from one to the other, which take as long as a kernel here."""
+    tenant.limit(50)
+    neighbour.limit(50)
+    programs = [one.crowd(2.2, 200, 4, think_us=600) for one in (tenant, neighbour)]
+    used_ns = [report_of(program).gpu_ns for program in programs]
+    for one, used in zip((tenant, neighbour), used_ns, strict=True):
+        assert one.told().gpu_ns < 2.3 * used
+
+
 def test_one_of_low_priority_stops_while_one_of_high_priority_works_and_goes_on_after(
     tenant: Tenant, neighbour: Tenant
 ):
