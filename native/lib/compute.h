@@ -157,6 +157,7 @@ typedef struct {
     part_t parts[MOST_PARTS];
     int part_count;
     uint8_t is_measured, is_first, is_sampled;  /* has events; has a launch of unknown cost; was held back before */
+    uint8_t is_cut;             /* closed while a launch of it was on its way: that may have come after its end */
     uint8_t has_company;        /* the tenant had work on other streams or in other processes at the same time */
 } segment_t;
 
@@ -187,7 +188,7 @@ typedef struct lane {
     int unmarked;               /* of these, those that no mark is behind */
     mark_t marks[LANE_MARKS];
     unsigned int newest_mark, oldest_mark;
-    int is_launching;           /* a launch is on its way that its own thread closes the segment after */
+    _Atomic int launching;      /* launches of the open segment that are still on their way to the driver */
     int64_t left_ns, until_ns;  /* the open segment takes launches as long as both last */
     int64_t in_flight_ns;       /* what the gate has under way here */
     int64_t used_ns;            /* last, for finding one to give to another stream */

@@ -17,6 +17,7 @@ static __thread struct {
     CUcontext context;
     lane_t *lane;
     uint64_t generation;
+    int is_to_close;            /* the segment that it launches in, right after */
 } self;
 
 /* ---- gates ---------------------------------------------------------------------------------------------------- */
@@ -157,37 +158,34 @@ lane_t *gate_enter(CUstream stream, launched_t kind, const void *what, uint64_t 
     const segment_t *segment = &lane->segments[lane->head % LANE_SEGMENTS];
     int is_within = lane->is_open && t < lane->until_ns && cost->seen && lane->left_ns >= (int64_t)cost->ns &&
                     segment->launches < segment->room;
-    int is_measured = is_within || gate_wait(lane, cost, t), is_to_close = 0;
+    int is_measured = is_within || gate_wait(lane, cost, t);
     if (is_measured) {
         segment_add(lane, cost, is_within ? t : now_ns());
-        is_to_close = cost->seen == 0 || lane->segments[lane->head % LANE_SEGMENTS].expected_ns >= SEGMENT_NS;
-        lane->is_launching |= is_to_close;
+        self.is_to_close = cost->seen == 0 || lane->segments[lane->head % LANE_SEGMENTS].expected_ns >= SEGMENT_NS;
+        lane->launching++;
     } else {
         lane_pass(lane);
         if (!gate->rest_until_ms)
             gate_pay(gate, (int64_t)cost->ns);
     }
     pthread_mutex_unlock(&gate->mutex);
-    return is_to_close ? lane : NULL;
+    return is_measured ? lane : NULL;
 }
 
-void gate_leave(lane_t *lane) {
-    capture_guard_t guard = captures_guard();
-    pthread_mutex_lock(&lane->gate->mutex);
-    lane->is_launching = 0;
-    segment_close(lane, now_ns());
-    pthread_mutex_unlock(&lane->gate->mutex);
-    captures_unguard(guard);
-}
-
-/* Unless another thread is about to launch on it, and ends the segment itself. */
+/* Unless another thread is just launching in it. */
 static void end_segment(lane_t *lane) {
     capture_guard_t guard = captures_guard();
     pthread_mutex_lock(&lane->gate->mutex);
-    if (!lane->is_launching)
+    if (!lane->launching)
         segment_close(lane, now_ns());
     pthread_mutex_unlock(&lane->gate->mutex);
     captures_unguard(guard);
+}
+
+void gate_leave(lane_t *lane) {
+    atomic_fetch_sub(&lane->launching, 1);
+    if (self.is_to_close)
+        end_segment(lane);
 }
 
 void gate_pause(void) {

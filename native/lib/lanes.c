@@ -48,7 +48,7 @@ static int is_of(const lane_t *lane, CUstream stream, CUcontext context) {
 }
 
 static int is_idle(const lane_t *lane) {
-    return !lane->is_open && lane->head == lane->tail && !lane->is_launching;
+    return !lane->is_open && lane->head == lane->tail && !lane->launching;
 }
 
 static lane_t *new_lane(gate_t *gate) {
@@ -114,7 +114,7 @@ void lanes_drop_stream(CUstream stream) {
 
 void lanes_close_segments(gate_t *gate, int64_t t) {
     FOR_LANES(gate, lane)
-        if (!lane->is_launching)
+        if (!lane->launching)
             segment_close(lane, t);
 }
 

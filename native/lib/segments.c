@@ -110,6 +110,7 @@ void segment_close(lane_t *lane, int64_t t) {
     }
     segment->closed_ns = t;
     segment->has_company |= has_company(lane, t);
+    segment->is_cut = lane->launching > 0;
     segment->closed_by_ns = now_ns();
     segment->is_sampled = (uint8_t)sample_end(lane);
     lane->head++;
@@ -172,6 +173,8 @@ static double judge(gate_t *gate, segment_t *segment, double elapsed, double end
     double begin = end - elapsed, expected = (double)segment->expected_ns;
     double late_begin = begin - (double)segment->opened_by_ns, late_end = end - (double)segment->closed_by_ns;
     int is_backlogged = late_begin > BACKLOG_NS && late_end > BACKLOG_NS;
+    if (segment->is_cut && elapsed < expected)
+        return expected;
     if (segment->is_sampled && elapsed <= 2 * expected) {
         learn(segment, elapsed, segment->has_company);
         return elapsed;
@@ -186,8 +189,10 @@ static double judge(gate_t *gate, segment_t *segment, double elapsed, double end
     else if (!is_disturbed && !segment->has_company && late_end > expected)     /* so long at least it took */
         learn(segment, late_end < elapsed ? late_end : elapsed, 0);
     gate->wants_sample = 1;
+    if (is_disturbed && segment->has_company)
+        return (double)budget_unpaid(&gate->tenancy, (int64_t)(end - within(expected, 0, elapsed)), (int64_t)end);
     if (is_disturbed)
-        return elapsed < expected ? elapsed : expected;
+        return within(expected, 0, elapsed);
     return cost_with_gaps(gate, segment, elapsed, end);
 }
 

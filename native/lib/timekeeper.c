@@ -27,7 +27,7 @@ static int look_after(gate_t *gate, int64_t t) {
         return 1;
     for (int one = 0; one < gate->lane_count; one++) {
         lane_t *lane = gate->lanes[one];
-        if (lane->is_open && lane->timeline && !lane->is_launching &&
+        if (lane->is_open && lane->timeline && !lane->launching &&
             real.cuCtxSetCurrent(lane->timeline->context) == CUDA_SUCCESS)
             segment_close(lane, t);
     }

@@ -76,6 +76,18 @@ def test_a_tenant_of_small_kernels_is_not_made_to_wait_for_turns(tenant: Tenant,
     assert got[1] > 2
 
 
+@pytest.mark.parametrize(("threads", "batch"), [(8, 1), (64, 4)])
+def test_threads_beside_a_tenant_of_small_kernels_get_their_share(
+    tenant: Tenant, neighbour: Tenant, threads: int, batch: int
+):
+    """However long a thread is put aside between asking and launching."""
+    tenant.limit(25)
+    neighbour.limit(50)
+    busy, light = tenant.crowd(2.6, 20, threads, batch), neighbour.crowd(2.6, 50, 4, think_us=900)
+    assert 12 < report_of(busy).whole_percent < 30
+    report_of(light)
+
+
 def test_tenants_that_wait_for_their_kernels_are_not_charged_for_each_other(tenant: Tenant, neighbour: Tenant):
     """But for the card's changes from one to the other, which take as long as a kernel here."""
     tenant.limit(50)
