@@ -4,17 +4,13 @@ The same program runs with and without the library in turns, so that both see th
 counts. The simulated driver is slower than a real one (it locks a file and maps memory), so look at what is added.
 """
 
-import os
 import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tessera.vendors.loading import load_catalogue
-from tessera.vendors.simulated import parse_plan, simulate
-from tessera.vendors.simulated_driver import DIRECTORY_VARIABLE, write_cards
+from benchmarks.simulated_container import BUILT, simulated_container
 
-BUILT = Path(__file__).parents[1] / "build/native"
 TURNS = 30
 LIMIT_MIB = 14_000
 BLOCK_MIB = 1
@@ -27,23 +23,13 @@ def main() -> None:
     if not taker.exists() or not library.exists():
         sys.exit("benchmarks.native_memory: the C libraries are not built; `make native` does it")
     with TemporaryDirectory() as scratch:
-        without, under = _environments(Path(scratch), library)
+        without, under = simulated_container(Path(scratch), memory_mib=LIMIT_MIB)
         pairs = [(_lap(taker, without), _lap(taker, under)) for _ in range(TURNS)]
     bare, limited = (min(column) for column in zip(*pairs, strict=True))
     print(f"  alloc and free, driver alone      {bare:8.0f} ns")
     print(f"  alloc and free, under a limit     {limited:8.0f} ns")
     print(f"  added                             {limited - bare:8.0f} ns, {limited / bare:.2f} times the driver alone")
     print(f"  the same added to an H200's pair  {1 + (limited - bare) / NATIVE_PAIR_NS:8.2f} times")
-
-
-def _environments(scratch: Path, library: Path) -> tuple[dict[str, str], dict[str, str]]:
-    devices = simulate("here", parse_plan("1xT4"), load_catalogue()).devices
-    write_cards(scratch / "sim", devices)
-    limits = scratch / "limits"
-    limits.write_text(f"version 1\ncard {devices[0].uuid} memory_mib {LIMIT_MIB} cores_percent 0\n")
-    without = os.environ | {DIRECTORY_VARIABLE: str(scratch / "sim"), "LD_LIBRARY_PATH": str(BUILT / "sim")}
-    preload = {"LD_PRELOAD": str(library), "TESSERA_LIMITS": str(limits), "TESSERA_REGION": str(scratch / "region")}
-    return without, without | preload
 
 
 def _lap(taker: Path, environment: dict[str, str]) -> float:

@@ -5,18 +5,14 @@ of the same run: several processes do less than one there, because the card take
 """
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from tessera.vendors.loading import load_catalogue
-from tessera.vendors.simulated import parse_plan, simulate
-from tessera.vendors.simulated_driver import DIRECTORY_VARIABLE, write_cards
+from benchmarks.simulated_container import BUILT, simulated_container
 
-BUILT = Path(__file__).parents[1] / "build/native"
 SECONDS = "2.5"
 SHARES = (25, 50, 75)
 
@@ -55,28 +51,12 @@ def main() -> None:
 def _percent(load: Load, share: int) -> float:
     command = [str(BUILT / "probe" / load.program), SECONDS, *map(str, load.words)]
     with TemporaryDirectory() as scratch:
-        environment = _environment(Path(scratch), share)
+        environment = simulated_container(Path(scratch), cores_percent=share).limited
         running = [
             subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(load.processes)
         ]
         reports = [json.loads(program.communicate()[0]) for program in running]
     return sum(100 * report["gpu_ns"] / report["wall_ns"] for report in reports)
-
-
-def _environment(scratch: Path, share: int) -> dict[str, str]:
-    devices = simulate("here", parse_plan("1xT4"), load_catalogue()).devices
-    write_cards(scratch / "sim", devices)
-    (scratch / "cards").mkdir()
-    limits = f"version 1\ncard {devices[0].uuid} memory_mib 0 cores_percent {share}\n"
-    (scratch / "limits").write_text(limits)
-    return os.environ | {
-        DIRECTORY_VARIABLE: str(scratch / "sim"),
-        "LD_LIBRARY_PATH": str(BUILT / "sim"),
-        "LD_PRELOAD": str(BUILT / "libtessera.so"),
-        "TESSERA_LIMITS": str(scratch / "limits"),
-        "TESSERA_REGION": str(scratch / "region"),
-        "TESSERA_CARDS": str(scratch / "cards"),
-    }
 
 
 if __name__ == "__main__":
