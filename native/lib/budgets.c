@@ -4,7 +4,7 @@
    used is lost but for a little, unless it could not be used: because others had their turn, or because the tenant's
    own work is still under way and will be paid from it. Frames are the same for all tenants and fit into a tenth of a
    second a whole number of times, so every tenth has the same quotas in it. */
-#include "compute.h"
+#include "tenancy.h"
 
 #define SHORT_FRAME_NS (5 * MILLISECOND)
 #define LONG_FRAME_NS (20 * MILLISECOND)

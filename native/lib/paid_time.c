@@ -3,7 +3,7 @@
 
    A tape that goes round: a word has a bit for each of its slots of time, and a mark that says in which round it was
    written. It changes in one step. */
-#include "compute.h"
+#include "tenancy.h"
 
 #define SLOT_NS (50 * MICROSECOND)
 #define SLOTS 48                /* in a word; the other bits are its mark */

@@ -117,12 +117,12 @@ static void end_rest(gate_t *gate, int64_t t) {
 /* Returns whether the rest goes on. */
 static int look(lane_t *lane, uint64_t now, int is_known) {
     gate_t *gate = lane->gate;
-    int64_t t = now_ns(), since = t, waited = demand_waited(t, &since);
+    int64_t t = now_ns(), since, waited = demand_waited(t, &since);
     int is_strict = gate->share && !gate->is_generous;
     int waits = is_strict && waited > WORST_WAIT_NS && waited * 100 > (t - since) * WORST_WAIT_PERCENT;
     capture_guard_t guard = captures_guard();
     gate_refresh(gate, t);
-    tenant_in_flight(&gate->tenancy, 0, t);
+    tenant_in_flight(&gate->tenancy, 0, t);     /* for its other processes: this one is there, and nothing waits */
     int is_late = is_strict && (gate->rest_left_ns < 0 || lags_behind(gate));
     int goes_on = is_known && !is_late && !waits && can_rest(gate, t) && (gate->share == 0 || now < gate->rest_until_ms);
     int has_room = is_strict && lane_has_room(lane, 0);

@@ -154,18 +154,14 @@ static void learn(segment_t *segment, double measured, int is_disturbed) {
         costs_learn(segment->parts, segment->part_count, measured / (double)segment->expected_ns, is_disturbed);
 }
 
-static double within(double ns, double least, double most) {
-    return ns < least ? least : ns > most ? most : ns;
-}
-
 /* A stream with gaps: from the end of the segment on the card was busy until the last launch was done, and before that
    with whatever did not fit in there. With company all that may have been others' work, so it did not take its part. */
 static double cost_with_gaps(gate_t *gate, const segment_t *segment, double elapsed, double end) {
-    double rest = within(end - (double)segment->closed_by_ns, 0, elapsed);
-    double before = within((double)segment->expected_ns - (segment->has_company ? 0 : rest), 0, elapsed - rest);
-    double counted = segment->has_company ? rest + before : rest;
-    double busy = counted > 0 ? (double)budget_unpaid(&gate->tenancy, (int64_t)(end - counted), (int64_t)end) : 0;
-    return busy + rest + before - counted;
+    int64_t whole = (int64_t)elapsed, done = (int64_t)end, rest = within(done - segment->closed_by_ns, 0, whole);
+    int64_t before = within(segment->expected_ns - (segment->has_company ? 0 : rest), 0, whole - rest);
+    if (segment->has_company)
+        return (double)budget_unpaid(&gate->tenancy, done - rest - before, done);
+    return (double)(budget_unpaid(&gate->tenancy, done - rest, done) + before);
 }
 
 /* What the segment has cost, and what its launches are held to take from now on. */
@@ -173,8 +169,6 @@ static double judge(gate_t *gate, segment_t *segment, double elapsed, double end
     double begin = end - elapsed, expected = (double)segment->expected_ns;
     double late_begin = begin - (double)segment->opened_by_ns, late_end = end - (double)segment->closed_by_ns;
     int is_backlogged = late_begin > BACKLOG_NS && late_end > BACKLOG_NS;
-    if (segment->is_cut && elapsed < expected)
-        return expected;
     if (segment->is_sampled && elapsed <= 2 * expected) {
         learn(segment, elapsed, segment->has_company);
         return elapsed;
@@ -189,21 +183,24 @@ static double judge(gate_t *gate, segment_t *segment, double elapsed, double end
     else if (!is_disturbed && !segment->has_company && late_end > expected)     /* so long at least it took */
         learn(segment, late_end < elapsed ? late_end : elapsed, 0);
     gate->wants_sample = 1;
+    double at_most = elapsed < expected ? elapsed : expected;
     if (is_disturbed && segment->has_company)
-        return (double)budget_unpaid(&gate->tenancy, (int64_t)(end - within(expected, 0, elapsed)), (int64_t)end);
+        return (double)budget_unpaid(&gate->tenancy, (int64_t)(end - at_most), (int64_t)end);
     if (is_disturbed)
-        return within(expected, 0, elapsed);
+        return at_most;
     return cost_with_gaps(gate, segment, elapsed, end);
 }
 
 static void settle(lane_t *lane, segment_t *segment, int64_t t) {
     gate_t *gate = lane->gate;
     float elapsed_ms = 0;
-    if (real.cuEventElapsedTime(&elapsed_ms, segment->begin, segment->end) != CUDA_SUCCESS) {
+    CUresult result = real.cuEventElapsedTime(&elapsed_ms, segment->begin, segment->end);
+    double elapsed = (double)elapsed_ms * 1e6;
+    int is_lacking = segment->is_cut && elapsed < (double)segment->expected_ns;
+    if (result != CUDA_SUCCESS || is_lacking) {
         segment_write_off(lane, segment);
         return;
     }
-    double elapsed = (double)elapsed_ms * 1e6;
     double end = place_on_timeline(lane->timeline, segment, elapsed, t);
     int is_disturbed = tenant_is_disturbed(&gate->tenancy, t);
     double cost = judge(gate, segment, elapsed, end, is_disturbed);

@@ -1,6 +1,6 @@
 /* Who shares the card. A tenant is a container; its processes are members. */
 #define _GNU_SOURCE
-#include "compute.h"
+#include "tenancy.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
    A turn has an end that everybody can see. Whoever holds it moves the end while its work is under way; of one that
    died or hangs, it is taken. */
 #define _GNU_SOURCE
-#include "compute.h"
+#include "tenancy.h"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -6,10 +6,6 @@
 #define LEAD_NS (100 * MICROSECOND)             /* before its turn ends the next tenant is woken */
 #define LOOKS_BEFORE_NAP 4
 
-static int64_t within(int64_t ns, int64_t least, int64_t most) {
-    return ns < least ? least : ns > most ? most : ns;
-}
-
 static void nap(gate_t *gate, int64_t ns) {
     struct timespec pause = {.tv_nsec = within(ns, SHORTEST_NAP_NS, LONGEST_NAP_NS)};
     pthread_mutex_unlock(&gate->mutex);

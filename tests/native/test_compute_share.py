@@ -22,12 +22,12 @@ def test_every_way_to_launch_is_kept_to_the_share(tenant: Tenant, mode: str):
     assert 12 < report.percent() < 28
 
 
-@pytest.mark.parametrize(("microseconds", "threads", "batch", "think_us"), [(3_000, 2, 1, 5_000), (200, 4, 1, 600)])
+@pytest.mark.parametrize(("microseconds", "threads", "think_us"), [(3_000, 2, 5_000), (200, 4, 600)])
 def test_threads_that_are_each_below_the_share_together_get_no_more(
-    tenant: Tenant, microseconds: int, threads: int, batch: int, think_us: int
+    tenant: Tenant, microseconds: int, threads: int, think_us: int
 ):
     tenant.limit(50)
-    report = report_of(tenant.crowd(2.2, microseconds, threads, batch, think_us))
+    report = report_of(tenant.crowd(2.2, microseconds, threads, think_us=think_us))
     assert 30 < report.whole_percent < 53
 
 
